@@ -1,0 +1,1 @@
+"""Triton kernels as real importable modules; their own source text is what gets injected."""

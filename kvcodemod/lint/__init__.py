@@ -1,0 +1,1 @@
+"""Running rules over the facts, suppressions and the baseline."""

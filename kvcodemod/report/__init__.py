@@ -1,0 +1,1 @@
+"""Findings, plans and tables into words: one output format a file."""

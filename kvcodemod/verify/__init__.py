@@ -1,0 +1,1 @@
+"""The proof: a worker imports the rewritten tree in its own Python and compares every buffer."""

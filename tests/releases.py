@@ -1,0 +1,64 @@
+"""Real SGLang releases for the tests: fetched from the package index, cached outside the tree.
+
+The cache is `$KVCODEMOD_TEST_CACHE`, or `~/.cache/kvcodemod-tests`. Only `.py` files
+are unpacked; nothing of SGLang is ever written into this repository.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ALL = tuple(f"0.5.{n}" for n in range(15, 24))
+"""Every release on the package index that has the wrapper and a move that raises."""
+
+BEFORE = "0.5.13"
+"""A release older than the wrapper."""
+
+
+def cache_dir() -> Path:
+    """The folder that holds wheels and unpacked releases; created when missing."""
+    given = os.environ.get("KVCODEMOD_TEST_CACHE")
+    path = Path(given) if given else Path.home() / ".cache" / "kvcodemod-tests"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def pristine(version: str) -> Path:
+    """The folder that holds the untouched `sglang/` package of a release: never edit it.
+
+    Raises:
+        RuntimeError: the package index has no such wheel, or cannot be reached.
+    """
+    home = cache_dir() / f"sglang-{version}"
+    if (home / ".complete").exists():
+        return home
+    wheels = cache_dir() / "wheels"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command += ["--only-binary=:all:", "--dest", str(wheels), f"sglang=={version}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = sorted(wheels.glob(f"sglang-{version}-*.whl"))
+    if not found:
+        raise RuntimeError(f"sglang {version} cannot be fetched: {done.stderr[-800:]}")
+    partial = home.with_name(f"{home.name}.partial.{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    with zipfile.ZipFile(found[0]) as wheel:
+        names = [n for n in wheel.namelist() if n.endswith((".py", "/METADATA"))]
+        wheel.extractall(partial, names)
+    (partial / ".complete").touch()
+    try:
+        partial.rename(home)
+    except OSError:  # another worker was first
+        shutil.rmtree(partial, ignore_errors=True)
+    return home
+
+
+def copy_of(version: str, into: Path) -> Path:
+    """A private copy of a release that a test may edit; returns its `sglang/` folder."""
+    target = into / "sglang"
+    shutil.copytree(pristine(version) / "sglang", target)
+    return target
