@@ -1,0 +1,32 @@
+"""What the tool looks for, as values with defaults: no rule and no edit names a pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that carry meaning in SGLang's source.
+
+    Attributes:
+        pool_bases: roots of the KV-pool class hierarchy (mem_cache/memory_pool.py).
+        flag: the constructor parameter that makes a pool able to move its rows.
+        move: the method speculative decoding calls to move accepted rows.
+        write: the method that writes rows at slots; an override that translates its
+            slots shows that the pool is addressed by translated slots.
+        key_getters, value_getters: methods that hand out a layer's buffers.
+        family: a wrapper known to need the rewrite; used only to word the report
+            about a tree in which there is nothing to rewrite.
+    """
+
+    pool_bases: tuple[str, ...] = ("KVCache",)
+    flag: str = "enable_kv_cache_copy"
+    move: str = "move_kv_cache"
+    write: str = "set_kv_buffer"
+    key_getters: tuple[str, ...] = ("_get_key_buffer", "get_key_buffer")
+    value_getters: tuple[str, ...] = ("_get_value_buffer", "get_value_buffer")
+    family: str = "MiniMaxSparseKVPool"
+
+
+DEFAULT_NAMES = Names()

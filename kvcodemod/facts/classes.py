@@ -1,0 +1,231 @@
+"""Pool classes: definitions, bases, C3 order and methods, resolved across modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from kvcodemod.config import Names
+from kvcodemod.facts.bodies import Verdict, refusal_text, verdict
+from kvcodemod.facts.headers import find_candidates
+from kvcodemod.facts.modules import Function, Module, Modules, dotted
+from kvcodemod.tree.source import SourceError
+
+ParamKind = Literal["positional", "keyword", "args", "kwargs"]
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter; `default` is its expression as text, None where it has none."""
+
+    name: str
+    kind: ParamKind
+    default: str | None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as one class defines it; `line` is that of `def`, 1-based."""
+
+    owner: str
+    name: str
+    path: str
+    line: int
+    end_line: int
+    params: tuple[Param, ...]
+    verdict: Verdict
+    refusal: str
+    kind: Literal["function", "property", "other"]
+
+
+@dataclass(frozen=True)
+class PoolClass:
+    """A class of the pool hierarchy; `bases` are qualified names, in order."""
+
+    qualname: str
+    path: str
+    line: int
+    bases: tuple[str, ...]
+    methods: tuple[Method, ...]
+
+    @property
+    def name(self) -> str:
+        """The bare class name."""
+        return self.qualname.rpartition(".")[2]
+
+    def method(self, name: str) -> Method | None:
+        """The method as this class itself defines it."""
+        return next((m for m in self.methods if m.name == name), None)
+
+
+class ClassTable:
+    """All classes of a set of files and their C3 order."""
+
+    def __init__(self, modules: Modules, paths: Iterable[str]) -> None:
+        """Read the classes of `paths`; what does not parse is kept in `broken`."""
+        self.modules = modules
+        self.classes: dict[str, PoolClass] = {}
+        self.broken: list[SourceError] = []
+        self._nodes: dict[str, tuple[Module, ast.ClassDef]] = {}
+        self._mro: dict[str, tuple[str, ...]] = {}
+        for path in sorted(paths):
+            self._add(path)
+
+    def _add(self, path: str) -> None:
+        try:
+            module = self.modules.get(path)
+        except SourceError as error:
+            self.broken.append(error)
+            return
+        for name, node in module.classes():
+            qualname = f"{module.name}.{name}"
+            self._nodes[qualname] = (module, node)
+            self.classes[qualname] = PoolClass(
+                qualname=qualname,
+                path=path,
+                line=node.lineno,
+                bases=tuple(self._bases(module, node)),
+                methods=tuple(_methods(qualname, path, node)),
+            )
+
+    def _bases(self, module: Module, node: ast.ClassDef) -> Iterable[str]:
+        for base in node.bases:
+            if isinstance(base, ast.Subscript):  # Generic[T]
+                base = base.value
+            name = dotted(base)
+            if name:
+                yield self.modules.resolve(module, name)
+
+    def node(self, qualname: str) -> tuple[Module, ast.ClassDef]:
+        """The module and the syntax of a class."""
+        return self._nodes[qualname]
+
+    def function(self, method: Method) -> Function:
+        """The syntax of a method."""
+        _, node = self._nodes[method.owner]
+        for child in own_functions(node):
+            if child.lineno == method.line:
+                return child
+        raise KeyError(method)
+
+    def mro(self, qualname: str) -> tuple[str, ...]:
+        """The C3 order, the class itself first; classes outside the table included.
+
+        A class whose bases contradict each other (Python would refuse it) gets the
+        depth-first order.
+        """
+        if qualname not in self._mro:
+            self._mro[qualname] = (qualname,)  # a cycle ends here
+            known = self.classes.get(qualname)
+            bases = known.bases if known else ()
+            lists = [list(self.mro(base)) for base in bases] + [list(bases)]
+            self._mro[qualname] = (qualname, *_merge(lists))
+        return self._mro[qualname]
+
+    def lookup(self, qualname: str, method: str, after: str = "") -> Method | None:
+        """The method that an instance of the class gets; `after` a class as super()."""
+        order = self.mro(qualname)
+        start = order.index(after) + 1 if after else 0
+        for name in order[start:]:
+            found = self.classes.get(name)
+            hit = found.method(method) if found else None
+            if hit:
+                return hit
+        return None
+
+    def below(self, qualname: str) -> tuple[str, ...]:
+        """The class and all its subclasses, sorted."""
+        return tuple(sorted(n for n in self.classes if qualname in self.mro(n)))
+
+
+def pool_table(modules: Modules, names: Names) -> tuple[ClassTable, tuple[str, ...]]:
+    """The table of every file that can define a pool, and the pool classes, sorted."""
+    candidates = find_candidates(modules.tree, names.pool_bases)
+    table = ClassTable(modules, candidates.files)
+    roots = set(names.pool_bases)
+    pools = [
+        qualname
+        for qualname in table.classes
+        if any(name.rpartition(".")[2] in roots for name in table.mro(qualname))
+    ]
+    return table, tuple(sorted(pools))
+
+
+def own_functions(node: ast.ClassDef) -> Iterable[Function]:
+    """The functions of a class body, those in `if`, `try` and `with` included."""
+    todo: list[ast.AST] = list(reversed(node.body))
+    while todo:
+        child = todo.pop()
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+        elif not isinstance(child, ast.ClassDef | ast.expr):
+            todo.extend(reversed(list(ast.iter_child_nodes(child))))
+
+
+def _methods(owner: str, path: str, node: ast.ClassDef) -> Iterable[Method]:
+    seen: set[str] = set()
+    for child in own_functions(node):
+        kind = _kind(child)
+        if child.name in seen or kind is None:
+            continue
+        seen.add(child.name)
+        yield Method(
+            owner=owner,
+            name=child.name,
+            path=path,
+            line=child.lineno,
+            end_line=child.end_lineno or child.lineno,
+            params=tuple(params_of(child)),
+            verdict=verdict(child),
+            refusal=refusal_text(child),
+            kind=kind,
+        )
+
+
+def _kind(node: Function) -> Literal["function", "property", "other"] | None:
+    kind: Literal["function", "property", "other"] = "function"
+    for decorator in node.decorator_list:
+        name = dotted(decorator) or ""
+        last = name.rpartition(".")[2]
+        if last in ("setter", "deleter", "overload"):
+            return None
+        if last in ("property", "cached_property"):
+            kind = "property"
+        elif last in ("staticmethod", "classmethod"):
+            kind = "other"
+    return kind
+
+
+def params_of(node: Function) -> Iterable[Param]:
+    """The parameters of a function in order, `self` included."""
+    spec = node.args
+    plain = [*spec.posonlyargs, *spec.args]
+    missing = len(plain) - len(spec.defaults)
+    for at, arg in enumerate(plain):
+        default = spec.defaults[at - missing] if at >= missing else None
+        yield Param(arg.arg, "positional", ast.unparse(default) if default else None)
+    if spec.vararg:
+        yield Param(spec.vararg.arg, "args", None)
+    for arg, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        yield Param(arg.arg, "keyword", ast.unparse(value) if value else None)
+    if spec.kwarg:
+        yield Param(spec.kwarg.arg, "kwargs", None)
+
+
+def _merge(lists: list[list[str]]) -> list[str]:
+    """The C3 merge; falls back to first-come order where there is no solution."""
+    result: list[str] = []
+    lists = [items for items in lists if items]
+    while lists:
+        for items in lists:
+            head = items[0]
+            if not any(head in other[1:] for other in lists):
+                break
+        else:
+            head = lists[0][0]
+        result.append(head)
+        lists = [[x for x in items if x != head] for items in lists]
+        lists = [items for items in lists if items]
+    return result

@@ -1,0 +1,81 @@
+"""A text filter over all files: which can define pool classes, before any is parsed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvcodemod.tree.source import SourceTree
+
+_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^)]*)\)")
+_WORD = re.compile(rb"\w+")
+_LONGEST = 80
+"""Bytes; longer identifiers are not looked for."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Names that may be pool classes, and the files that may define one, sorted."""
+
+    names: frozenset[str]
+    files: tuple[str, ...]
+
+
+def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
+    """Close `bases` under "is named in the header of a class", over all files.
+
+    Bytes only, so that a file that does not parse is seen too. A name that is
+    imported under an alias counts under both. The result is a superset.
+    """
+    headers: list[tuple[bytes, frozenset[bytes], str]] = []
+    aliases: dict[bytes, set[bytes]] = {}
+    for path in tree.paths:
+        data = tree.data(path)
+        at = data.find(b"class ")
+        while at >= 0:
+            found = _CLASS.match(data, at)
+            if found:
+                words = frozenset(_WORD.findall(found[2]))
+                headers.append((found[1], words, path))
+            at = data.find(b"class ", found.end() if found else at + 6)
+        for old, new in _aliases(data):
+            aliases.setdefault(old, set()).add(new)
+    names = {base.encode() for base in bases}
+    fresh = set(names)
+    while fresh:
+        grown = {alias for name in fresh for alias in aliases.get(name, ())}
+        grown |= {name for name, words, _ in headers if words & (names | grown)}
+        fresh = grown - names
+        names |= fresh
+    bases_ = {base.encode() for base in bases}
+    files = {path for name, words, path in headers if name in bases_ or words & names}
+    return Candidates(
+        names=frozenset(name.decode("utf-8", "replace") for name in names),
+        files=tuple(sorted(files)),
+    )
+
+
+def _aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """What else a name is called, by `import ... NAME as OTHER` or the like."""
+    at = data.find(b" as ")
+    while at >= 0:
+        old = data[max(0, at - _LONGEST) : at].rsplit(None, 1)
+        new = _WORD.match(data, at + 4)
+        if old and new and old[-1] != new[0]:
+            yield old[-1], new[0]
+        at = data.find(b" as ", at + 4)
+
+
+def files_naming(tree: SourceTree, names: frozenset[str]) -> tuple[str, ...]:
+    """The files in whose text any of the names occurs as a whole word, sorted."""
+    if not names:
+        return ()
+    needles = [name.encode() for name in sorted(names)]
+    whole = re.compile(rb"\b(?:" + b"|".join(map(re.escape, needles)) + rb")\b")
+    found = []
+    for path in tree.paths:
+        data = tree.data(path)
+        if any(needle in data for needle in needles) and whole.search(data):
+            found.append(path)
+    return tuple(found)

@@ -1,0 +1,226 @@
+"""Parsed modules and what their names mean: imports, aliases, re-exports, scopes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kvcodemod.tree.source import SourceError, SourceTree
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+def module_name(path: str) -> str:
+    """`a/b/c.py` -> `a.b.c`, `a/b/__init__.py` -> `a.b`."""
+    parts = path.removesuffix(".py").split("/")
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def parse(path: str, text: str) -> ast.Module:
+    """The syntax tree of a file.
+
+    Raises:
+        SourceError: the file does not parse, with the line.
+    """
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise SourceError(path, error.lineno, f"does not parse: {error.msg}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = str(error) or "nested too deeply"
+        raise SourceError(path, None, f"does not parse: {reason}") from error
+
+
+@dataclass
+class Module:
+    """One parsed file.
+
+    Attributes:
+        imports: local name -> dotted name, for imports outside functions, wherever
+            they stand (in `if TYPE_CHECKING:`, in `try:`).
+        names: qualified name inside the module (`Class.method`) -> its node, for
+            classes and functions, nested and conditional ones included; where a name
+            is bound more than once the first binding wins, as a fallback is last.
+        aliases: module-level `A = B` and `A = B.c` assignments.
+    """
+
+    path: str
+    name: str
+    tree: ast.Module
+    imports: dict[str, str] = field(default_factory=dict)
+    names: dict[str, ast.ClassDef | Function] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+
+    def classes(self) -> Iterator[tuple[str, ast.ClassDef]]:
+        """The classes with their qualified names inside the module."""
+        for name, node in self.names.items():
+            if isinstance(node, ast.ClassDef):
+                yield name, node
+
+
+def index(path: str, text: str) -> Module:
+    """Parse a file and index its names.
+
+    Raises:
+        SourceError: the file does not parse.
+    """
+    module = Module(path, module_name(path), parse(path, text))
+    _index_block(module, module.tree.body, "")
+    return module
+
+
+def _index_block(module: Module, block: list[ast.stmt], prefix: str) -> None:
+    """Walk statements without recursion into expressions; `prefix` ends with a dot."""
+    todo: list[tuple[ast.AST, str, bool]] = [(s, prefix, False) for s in block][::-1]
+    while todo:
+        node, scope, local = todo.pop()
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            name = scope + node.name
+            module.names.setdefault(name, node)
+            inner = local or not isinstance(node, ast.ClassDef)
+            todo.extend((s, f"{name}.", inner) for s in reversed(node.body))
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            if not local:
+                for name, target in imported(module, node):
+                    module.imports.setdefault(name, target)
+                if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                    module.stars.append(import_base(module, node))
+            continue
+        if isinstance(node, ast.Assign) and not scope and not local:
+            target_name = dotted(node.value)
+            for target in node.targets:
+                if target_name and isinstance(target, ast.Name):
+                    module.aliases.setdefault(target.id, target_name)
+            continue
+        for attribute in _BLOCKS:
+            children = getattr(node, attribute, ())
+            if isinstance(children, list):
+                todo.extend((child, scope, local) for child in reversed(children))
+
+
+def import_base(module: Module, node: ast.ImportFrom) -> str:
+    """The dotted name of the module that a `from X import ...` names."""
+    if not node.level:
+        return node.module or ""
+    parts = module.name.split(".")
+    if not module.path.endswith("/__init__.py"):
+        parts = parts[:-1]
+    parts = parts[: len(parts) - (node.level - 1)]
+    return ".".join([*parts, node.module] if node.module else parts)
+
+
+def imported(
+    module: Module, node: ast.Import | ast.ImportFrom
+) -> Iterator[tuple[str, str]]:
+    """The local names that an import binds and what each stands for."""
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            name = alias.asname or alias.name.partition(".")[0]
+            yield name, alias.name if alias.asname else name
+        elif alias.name != "*":
+            base = import_base(module, node)
+            yield alias.asname or alias.name, f"{base}.{alias.name}"
+
+
+def dotted(node: ast.AST) -> str | None:
+    """`a.b.c` as text, or None for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return ".".join([node.id, *reversed(parts)])
+
+
+class Modules:
+    """Modules of a tree, parsed on demand and once."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        """Nothing is parsed yet."""
+        self.tree = tree
+        self._paths = {module_name(path): path for path in tree.paths}
+        self._modules: dict[str, Module | SourceError] = {}
+
+    def get(self, path: str) -> Module:
+        """The parsed file.
+
+        Raises:
+            SourceError: it cannot be read, decoded or parsed.
+        """
+        if path not in self._modules:
+            try:
+                self._modules[path] = index(path, self.tree.text(path).text)
+            except SourceError as error:
+                self._modules[path] = error
+        found = self._modules[path]
+        if isinstance(found, SourceError):
+            raise found
+        return found
+
+    def named(self, name: str) -> Module | None:
+        """The module of a dotted name, or None where the tree has no readable one."""
+        path = self._paths.get(name)
+        if path is None:
+            return None
+        try:
+            return self.get(path)
+        except SourceError:
+            return None
+
+    def resolve(
+        self, module: Module, name: str, local: dict[str, str] | None = None
+    ) -> str:
+        """What a dotted name means in a module, as a qualified name.
+
+        Follows imports, aliases, re-exports and `import *`; where the trail leaves
+        the tree, the last name on it is the answer. `local` are imports of the
+        function that the name stands in.
+        """
+        seen: set[tuple[str, str]] = set()
+        while (module.name, name) not in seen:
+            seen.add((module.name, name))
+            head, _, rest = name.partition(".")
+            if local and head in local:
+                full = local[head] + (f".{rest}" if rest else "")
+                local = None
+            elif name in module.names or head in module.names:
+                return f"{module.name}.{name}"
+            elif head in module.imports:
+                full = module.imports[head] + (f".{rest}" if rest else "")
+            elif head in module.aliases:
+                name = module.aliases[head] + (f".{rest}" if rest else "")
+                continue
+            else:
+                starred = self._through_star(module, name)
+                if starred is None:
+                    return f"{module.name}.{name}"
+                full = starred
+            owner = self._owner(full)
+            if owner is None:
+                return full
+            module, name = owner
+            if not name:
+                return full
+        return f"{module.name}.{name}"
+
+    def _owner(self, full: str) -> tuple[Module, str] | None:
+        """Split a dotted name into the longest module of the tree and the rest."""
+        parts = full.split(".")
+        for cut in range(len(parts), 0, -1):
+            found = self.named(".".join(parts[:cut]))
+            if found is not None:
+                return found, ".".join(parts[cut:])
+        return None
+
+    def _through_star(self, module: Module, name: str) -> str | None:
+        head = name.partition(".")[0]
+        for base in module.stars:
+            source = self.named(base)
+            if source is not None and (head in source.names or head in source.imports):
+                return f"{base}.{name}"
+        return None

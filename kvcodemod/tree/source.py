@@ -1,0 +1,140 @@
+"""Reads source files as they are: encoding, byte-order mark and newlines are kept."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+from kvcodemod.tree.locate import Package
+
+LARGEST = 16 * 1024 * 1024
+"""Bytes; a larger file is not source that a person edits, and it is named, not read."""
+
+
+class SourceError(Exception):
+    """A file that cannot be read, decoded or parsed; `path` is relative, line 1-based."""
+
+    def __init__(self, path: str, line: int | None, reason: str) -> None:
+        """Keep the place beside the reason."""
+        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
+        self.path = path
+        self.line = line
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A decoded file. `bom + text.encode(encoding)` is the file again, byte for byte."""
+
+    path: str
+    text: str
+    encoding: str
+    bom: bytes
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of a new text in this file's own encoding.
+
+        Raises:
+            SourceError: the new text has a character that the encoding lacks.
+        """
+        try:
+            return self.bom + text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            reason = f"the new text does not fit the declared encoding: {error}"
+            raise SourceError(self.path, None, reason) from error
+
+
+@dataclass
+class SourceTree:
+    """The `.py` files of a package; each is read at most once."""
+
+    package: Package
+    _bytes: dict[str, bytes] = field(default_factory=dict)
+    _paths: tuple[str, ...] | None = None
+    unread: dict[str, str] = field(default_factory=dict)
+    """Files that could not be read, and why."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All `.py` files, relative to the package's parent, `/`-separated, sorted."""
+        if self._paths is None:
+            self._paths = tuple(sorted(self._walk()))
+        return self._paths
+
+    def absolute(self, path: str) -> Path:
+        """Where a relative path stands on disk."""
+        return self.package.parent / path
+
+    def data(self, path: str) -> bytes:
+        """The bytes of a file; empty, and noted in `unread`, where it has none to give."""
+        if path not in self._bytes:
+            self._bytes[path] = self._read(path)
+        return self._bytes[path]
+
+    def text(self, path: str) -> SourceText:
+        """The decoded file.
+
+        Raises:
+            SourceError: it cannot be read or decoded.
+        """
+        data = self.data(path)
+        if path in self.unread:
+            raise SourceError(path, None, self.unread[path])
+        return decode(path, data)
+
+    def _walk(self) -> Iterator[str]:
+        root = self.package.root
+        prefix = len(str(root.parent)) + 1
+        for folder, folders, files in os.walk(root, followlinks=False):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            for name in files:
+                if name.endswith(".py"):
+                    yield f"{folder[prefix:]}/{name}".replace(os.sep, "/")
+
+    def _read(self, path: str) -> bytes:
+        try:
+            # O_NONBLOCK: opening a FIFO that is named like a source file must not hang
+            handle = os.open(self.absolute(path), os.O_RDONLY | os.O_NONBLOCK)
+            with os.fdopen(handle, "rb") as stream:
+                if not stat.S_ISREG(os.fstat(handle).st_mode):
+                    self.unread[path] = "not a regular file"
+                    return b""
+                data = stream.read(LARGEST + 1)
+        except OSError as error:
+            self.unread[path] = error.strerror or str(error)
+            return b""
+        if len(data) > LARGEST:
+            self.unread[path] = f"larger than {LARGEST} bytes: not read"
+            return b""
+        return data
+
+
+def decode(path: str, data: bytes) -> SourceText:
+    """Decode as Python would: BOM, then a PEP 263 declaration, then UTF-8.
+
+    Raises:
+        SourceError: an unknown or contradicted encoding, or bytes that do not fit it.
+    """
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise SourceError(path, 1, f"cannot tell the encoding: {error}") from error
+    bom = b""
+    if encoding == "utf-8-sig":
+        encoding, bom = "utf-8", codecs.BOM_UTF8
+    try:
+        text = data[len(bom) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SourceError(
+            path, line, f"not valid {encoding}: {error.reason}"
+        ) from error
+    if text.encode(encoding) != data[len(bom) :]:
+        raise SourceError(path, None, f"does not survive a round trip in {encoding}")
+    return SourceText(path=path, text=text, encoding=encoding, bom=bom)
