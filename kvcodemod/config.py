@@ -1,4 +1,4 @@
-"""What the tool looks for, as values with defaults: no rule and no edit names a pool."""
+"""What the tool looks for, as values with defaults: no rule or edit names a pool."""
 
 from __future__ import annotations
 

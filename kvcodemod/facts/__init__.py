@@ -1,1 +1,1 @@
-"""What the code says, as plain frozen data, read from source text and never by importing it."""
+"""What the code says, as frozen data, read from source text, never by import."""

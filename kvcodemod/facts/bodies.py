@@ -42,7 +42,7 @@ def verdict(node: Function) -> Verdict:
 
 
 def refusals(node: Function) -> Iterator[ast.Raise]:
-    """The `raise NotImplementedError` statements of a body, nested functions left out."""
+    """The `raise NotImplementedError` of a body, nested functions left out."""
     for child in walk_own(node):
         if isinstance(child, ast.Raise) and is_refusal(child):
             yield child

@@ -74,7 +74,8 @@ def index(path: str, text: str) -> Module:
 
 def _index_block(module: Module, block: list[ast.stmt], prefix: str) -> None:
     """Walk statements without recursion into expressions; `prefix` ends with a dot."""
-    todo: list[tuple[ast.AST, str, bool]] = [(s, prefix, False) for s in block][::-1]
+    todo: list[tuple[ast.AST, str, bool]] = []
+    todo.extend((s, prefix, False) for s in reversed(block))
     while todo:
         node, scope, local = todo.pop()
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -92,9 +93,9 @@ def _index_block(module: Module, block: list[ast.stmt], prefix: str) -> None:
             continue
         if isinstance(node, ast.Assign) and not scope and not local:
             target_name = dotted(node.value)
-            for target in node.targets:
-                if target_name and isinstance(target, ast.Name):
-                    module.aliases.setdefault(target.id, target_name)
+            for bound in node.targets:
+                if target_name and isinstance(bound, ast.Name):
+                    module.aliases.setdefault(bound.id, target_name)
             continue
         for attribute in _BLOCKS:
             children = getattr(node, attribute, ())

@@ -1,1 +1,1 @@
-"""Finding the SGLang package behind a path, reading its bytes, writing all of it or nothing."""
+"""Finding the SGLang package, reading its bytes, writing all of it or nothing."""

@@ -18,7 +18,7 @@ LARGEST = 16 * 1024 * 1024
 
 
 class SourceError(Exception):
-    """A file that cannot be read, decoded or parsed; `path` is relative, line 1-based."""
+    """A file that cannot be read, decoded or parsed; `line` is 1-based."""
 
     def __init__(self, path: str, line: int | None, reason: str) -> None:
         """Keep the place beside the reason."""
@@ -30,7 +30,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True)
 class SourceText:
-    """A decoded file. `bom + text.encode(encoding)` is the file again, byte for byte."""
+    """A decoded file; `bom + text.encode(encoding)` is the file, byte for byte."""
 
     path: str
     text: str
@@ -72,7 +72,7 @@ class SourceTree:
         return self.package.parent / path
 
     def data(self, path: str) -> bytes:
-        """The bytes of a file; empty, and noted in `unread`, where it has none to give."""
+        """The bytes of a file; empty, and noted in `unread`, where it cannot be read."""
         if path not in self._bytes:
             self._bytes[path] = self._read(path)
         return self._bytes[path]
