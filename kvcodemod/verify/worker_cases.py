@@ -1,0 +1,221 @@
+"""The cases of one wrapper: as its call sites build it, and over the whole matrix."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import worker_build as building
+from .worker_compare import Difference, MoveRaised, check_move, fill
+from .worker_layouts import LayoutError, Memory, sub_pools, survey
+from .worker_matrix import Config, configs
+from .worker_patterns import Pattern, patterns
+
+ENOUGH = 3
+"""Patterns that may fail in one case before the rest of it is left out."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to prove: a way to build a wrapper, and every move in it."""
+
+    wrapper: str
+    name: str
+    body: Callable[[], dict[str, Any]]
+
+    def run(self) -> dict[str, Any]:
+        """The case's event; an exception of the target is a failure of the case."""
+        return {"wrapper": self.wrapper, "name": self.name, **self.body()}
+
+
+def plan(
+    wrapper: dict[str, Any], cls: Any, device: str, request: dict[str, Any]
+) -> list[Case]:
+    """All cases of one wrapper class."""
+    try:
+        kind, base = building.kind_of(cls, device)
+    except Exception as error:
+        failure = _raised(error, f"{cls.__name__}.__init__")
+        text = f"{wrapper['place']}: no arguments known to the proof build it; {failure.detail}"
+        result = _result([("", Difference(failure.place, "", text))], "unchecked")
+        return [Case(cls.__name__, "can be built", lambda: result)]
+    if kind == "paged":
+        device = "cpu"  # NPU pools: there is no NPU here, and no GPU has their layout.
+    prover = Prover(cls, device, request)
+    hisparse = kind == "plain" and building.accepts(cls, building.HISPARSE_FLAG)
+    cases = [
+        Case(cls.__name__, name, lambda c=call, b=b: prover.as_called(c, b))
+        for call in wrapper["calls"]
+        for name, b in _as_called(call, base, hisparse)
+    ]
+    if building.accepts(cls, building.COPY_FLAG):
+        for flag in (False, None):
+            text = "without" if flag is None else "with a false"
+            cases.append(
+                Case(
+                    cls.__name__,
+                    f"builds {text} {building.COPY_FLAG}",
+                    lambda f=flag: prover.builds_with(base, f),
+                )
+            )
+    cases += [
+        Case(cls.__name__, config.name, lambda c=config: prover.moves_in(c))
+        for config in configs(kind, hisparse)
+    ]
+    return cases
+
+
+def _as_called(
+    call: dict[str, Any], base: Config, hisparse: bool
+) -> Iterator[tuple[str, Config]]:
+    yield f"as built at {call['place']}", base
+    if hisparse and building.HISPARSE_FLAG in call["keywords"]:
+        config = Config(page_size=16, hisparse=True)
+        yield f"as built at {call['place']}, HiSparse", config
+
+
+class Prover:
+    """Builds one class over and over and judges its moves."""
+
+    def __init__(self, cls: Any, device: str, request: dict[str, Any]) -> None:
+        """Keep what all cases of the class share."""
+        self.cls = cls
+        self.device = device
+        self.seed: int = request["seed"]
+        self.long_permutations: bool = request["long_permutations"]
+        self.whole = f"{cls.__name__}.move_kv_cache"
+
+    def moves_in(self, config: Config) -> dict[str, Any]:
+        """Build by the configuration and prove every pattern."""
+        try:
+            wrapper = building.build(self.cls, config, self.device)
+        except Exception as error:
+            return _result([("", _raised(error, f"{self.cls.__name__}.__init__"))])
+        return self._judge(wrapper, config)
+
+    def builds_with(self, config: Config, flag: bool | None) -> dict[str, Any]:
+        """Servers without speculative decoding must start as before."""
+        try:
+            building.build(self.cls, config, self.device, copy_flag=flag)
+        except Exception as error:
+            return _result([("", _raised(error, f"{self.cls.__name__}.__init__"))])
+        return _result([])
+
+    def as_called(self, call: dict[str, Any], config: Config) -> dict[str, Any]:
+        """Build with just the arguments of one call site, then prove the patterns."""
+        names = building.positional_names(self.cls)[: call["positional"]]
+        known = building.arguments(config, self.device)
+        values: dict[str, Any] = {}
+        for name in (*names, *call["keywords"]):
+            value = known.get(name, inspect.Parameter.empty)
+            if value is inspect.Parameter.empty:
+                value = building.default_of(self.cls, name)
+            if value is inspect.Parameter.empty:
+                value = False if name.startswith(("enable_", "use_", "is_")) else None
+            values[name] = value
+        try:
+            with building.environment(config.env):
+                wrapper = self.cls(**values)
+        except Exception as error:
+            failure = _raised(error, f"{self.cls.__name__}.__init__")
+            text = f"built as at {call['place']}: {failure.detail}"
+            return _result([("", Difference(failure.place, failure.pool, text))])
+        return self._judge(wrapper, config)
+
+    def _judge(self, wrapper: Any, config: Config) -> dict[str, Any]:
+        try:
+            memory = survey(wrapper)
+            if config.hisparse:
+                memory = building.register_mapping(wrapper, memory, self.seed)
+        except LayoutError as error:
+            place = str(error).split(":")[0]
+            return _result([("", Difference(place, "", str(error)))], "unchecked")
+        failures: list[tuple[str, Difference]] = []
+        moves = 0
+        originals = fill(memory, self.seed)
+        with building.environment(config.env):
+            for pattern in self._patterns(memory):
+                found = self._move(wrapper, memory, originals, pattern)
+                moves += 1
+                failures += [(pattern.name, difference) for difference in found]
+                if len({name for name, _ in failures}) >= ENOUGH or (
+                    found and found[0].place == self.whole
+                ):
+                    break
+        return _result(failures, moves=moves, buffers=len(memory.views))
+
+    def _patterns(self, memory: Memory) -> list[Pattern]:
+        mapping = next((v.mapping for v in memory.views if v.mapping is not None), None)
+        if mapping is None:
+            usable = list(range(1, min(view.slots for view in memory.views)))
+            absent: tuple[int, ...] = ()
+        else:
+            table = mapping.tolist()
+            usable = [slot for slot in range(1, len(table)) if table[slot]]
+            absent = tuple(s for s in range(1, len(table)) if not table[s])
+        return patterns(
+            usable,
+            usable[-1],
+            random.Random(self.seed),
+            absent=absent,
+            long_permutations=self.long_permutations,
+        )
+
+    def _move(
+        self, wrapper: Any, memory: Memory, originals: Any, pattern: Pattern
+    ) -> list[Difference]:
+        dtype = torch.int64 if pattern.bits == 64 else torch.int32
+        target = torch.tensor(pattern.target, dtype=dtype, device=self.device)
+        source = torch.tensor(pattern.source, dtype=dtype, device=self.device)
+        try:
+            return check_move(memory, originals, target, source, wrapper.move_kv_cache)
+        except MoveRaised as error:
+            failure = _raised(error.cause, self.whole)
+            pool = _guilty(error.cause, wrapper)
+            if pool:
+                place = f"{self.cls.__name__}.{pool}"
+                failure = Difference(place, pool, failure.detail)
+            return [failure]
+
+
+def _guilty(error: BaseException, wrapper: Any) -> str:
+    """The sub-pool in whose method an exception was raised."""
+    pools = sub_pools(wrapper)
+    names = ""
+    frame = error.__traceback__
+    while frame is not None:
+        owner = frame.tb_frame.f_locals.get("self")
+        names = next((n for n, p in pools.items() if p is owner and n), names)
+        frame = frame.tb_next
+    return names
+
+
+def _raised(error: BaseException, place: str) -> Difference:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return Difference(place, "", f"{type(error).__name__}: {error} ({where})")
+
+
+def _result(
+    failures: list[tuple[str, Difference]],
+    status: str | None = None,
+    *,
+    moves: int = 0,
+    buffers: int = 0,
+) -> dict[str, Any]:
+    return {
+        "status": status or ("failed" if failures else "passed"),
+        "moves": moves,
+        "buffers": buffers,
+        "failures": [
+            {"pattern": name, "place": d.place, "pool": d.pool, "detail": d.detail}
+            for name, d in failures
+        ],
+    }
