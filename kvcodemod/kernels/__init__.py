@@ -1,1 +1,1 @@
-"""Triton kernels as real importable modules; their own source text is what gets injected."""
+"""The Triton kernel as a real importable module; its own source text is injected."""
