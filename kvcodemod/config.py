@@ -11,19 +11,27 @@ class Names:
 
     Attributes:
         pool_bases: roots of the KV-pool class hierarchy (mem_cache/memory_pool.py).
+        allocator_bases: roots of the hierarchy of slot allocators.
+        test_folders: folders of the package whose code no server runs.
         flag: the constructor parameter that makes a pool able to move its rows.
         move: the method speculative decoding calls to move accepted rows.
         write: the method that writes rows at slots; an override that translates its
             slots shows that the pool is addressed by translated slots.
+        layout: the attribute that names a pool's physical layout, and
+        movable_layouts: its values under which a pool's own move is right.
         key_getters, value_getters: methods that hand out a layer's buffers.
         family: a wrapper known to need the rewrite; used only to word the report
             about a tree in which there is nothing to rewrite.
     """
 
     pool_bases: tuple[str, ...] = ("KVCache",)
+    allocator_bases: tuple[str, ...] = ("BaseTokenToKVPoolAllocator",)
+    test_folders: tuple[str, ...] = ("test/",)
     flag: str = "enable_kv_cache_copy"
     move: str = "move_kv_cache"
     write: str = "set_kv_buffer"
+    layout: str = "kv_cache_layout"
+    movable_layouts: tuple[str, ...] = ("nhd", "hnd")
     key_getters: tuple[str, ...] = ("_get_key_buffer", "get_key_buffer")
     value_getters: tuple[str, ...] = ("_get_value_buffer", "get_value_buffer")
     family: str = "MiniMaxSparseKVPool"

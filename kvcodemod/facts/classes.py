@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kvcodemod.config import Names
@@ -67,11 +67,33 @@ class ClassTable:
         """Read the classes of `paths`; what does not parse is kept in `broken`."""
         self.modules = modules
         self.classes: dict[str, PoolClass] = {}
+        self.names: frozenset[str] = frozenset()
+        """Bare names, aliases included, that a class of the table can go by."""
         self.broken: list[SourceError] = []
         self._nodes: dict[str, tuple[Module, ast.ClassDef]] = {}
         self._mro: dict[str, tuple[str, ...]] = {}
         for path in sorted(paths):
             self._add(path)
+        self._add_bases()
+
+    def _add_bases(self) -> None:
+        """Read the files of bases that stand elsewhere in the tree, as mixins do."""
+        fresh = tuple(self.classes.values())
+        while fresh:
+            known = {cls.path for cls in self.classes.values()}
+            before = set(self.classes)
+            for path in sorted(
+                {
+                    path
+                    for cls in fresh
+                    for base in cls.bases
+                    if base not in self.classes
+                    for path in [self.modules.path_of(base)]
+                    if path is not None and path not in known
+                }
+            ):
+                self._add(path)
+            fresh = tuple(c for n, c in self.classes.items() if n not in before)
 
     def _add(self, path: str) -> None:
         try:
@@ -144,6 +166,8 @@ def pool_table(modules: Modules, names: Names) -> tuple[ClassTable, tuple[str, .
     """The table of every file that can define a pool, and the pool classes, sorted."""
     candidates = find_candidates(modules.tree, names.pool_bases)
     table = ClassTable(modules, candidates.files)
+    defined = {cls.name for cls in table.classes.values()}
+    table.names = candidates.names | frozenset(defined)
     roots = set(names.pool_bases)
     pools = [
         qualname
@@ -165,13 +189,18 @@ def own_functions(node: ast.ClassDef) -> Iterable[Function]:
 
 
 def _methods(owner: str, path: str, node: ast.ClassDef) -> Iterable[Method]:
-    seen: set[str] = set()
+    """The methods as the class ends up with them.
+
+    A definition in the class body itself replaces what came before it. Of several
+    conditional ones (`if npu: def m ... else: def m ...`) the first counts.
+    """
+    found: dict[str, Method] = {}
+    direct = {id(child) for child in node.body}
     for child in own_functions(node):
         kind = _kind(child)
-        if child.name in seen or kind is None:
+        if kind is None or (child.name in found and id(child) not in direct):
             continue
-        seen.add(child.name)
-        yield Method(
+        found[child.name] = Method(
             owner=owner,
             name=child.name,
             path=path,
@@ -182,6 +211,13 @@ def _methods(owner: str, path: str, node: ast.ClassDef) -> Iterable[Method]:
             refusal=refusal_text(child),
             kind=kind,
         )
+    for statement in node.body:  # `restore = _refuse`: one body under two names
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+            source = found.get(statement.value.id)
+            for target in statement.targets:
+                if source is not None and isinstance(target, ast.Name):
+                    found[target.id] = replace(source, name=target.id)
+    return found.values()
 
 
 def _kind(node: Function) -> Literal["function", "property", "other"] | None:

@@ -173,6 +173,15 @@ class Modules:
         except SourceError:
             return None
 
+    def path_of(self, full: str) -> str | None:
+        """The file that a qualified name leads into, or None outside the tree."""
+        parts = full.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            path = self._paths.get(".".join(parts[:cut]))
+            if path is not None:
+                return path
+        return None
+
     def resolve(
         self, module: Module, name: str, local: dict[str, str] | None = None
     ) -> str:
