@@ -1,4 +1,4 @@
-"""What a release's proof needs ahead on the path: older SGLang wants older transformers."""
+"""What a release's proof needs ahead on the path: older transformers for some."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from pathlib import Path
 
 from releases import cache_dir
 
-OLDER = ("transformers==5.12.1", "huggingface-hub<2", "tokenizers==0.22.2")
-"""0.5.15 to 0.5.19 fail to import with a current transformers."""
+OLDER = (
+    "transformers==5.12.1",
+    "huggingface-hub<2",
+    "tokenizers==0.22.2",
+    "xgrammar==0.2.1",
+)
+"""0.5.15 to 0.5.19 do not import with a current transformers; 0.5.16 to 0.5.18 import
+xgrammar on the way to the pools."""
 
 CURRENT_FROM = 20
 
@@ -24,7 +30,7 @@ def extra_path(version: str) -> list[Path]:
     """
     if int(version.split(".")[2]) >= CURRENT_FROM:
         return []
-    tag = f"transformers-5.12.1-py{sys.version_info[0]}{sys.version_info[1]}"
+    tag = f"older-py{sys.version_info[0]}{sys.version_info[1]}"
     home = cache_dir() / tag
     if home.exists():
         return [home]

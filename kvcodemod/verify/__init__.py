@@ -1,1 +1,1 @@
-"""The proof: a worker imports the rewritten tree in its own Python and compares every buffer."""
+"""The proof: a worker in the target's Python imports the tree and moves KV in it."""

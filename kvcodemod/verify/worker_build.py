@@ -1,4 +1,4 @@
-"""Build the target's pools: which arguments a class takes, and plausible values for them."""
+"""Build the target's pools: which arguments a class takes, and plausible values."""
 
 from __future__ import annotations
 
@@ -41,6 +41,18 @@ def default_of(cls: type, name: str) -> Any:
     return inspect.Parameter.empty
 
 
+def unknown_parameters(cls: type) -> list[str]:
+    """Parameters without a default that the proof has no value for."""
+    known = arguments(PLAIN_BASE, "cpu")
+    return [
+        p.name
+        for p in inspect.signature(cls).parameters.values()
+        if p.default is p.empty
+        and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        and p.name not in known
+    ]
+
+
 def positional_names(cls: type) -> list[str]:
     """Names of the constructor's parameters in order, as far as they can be known."""
     for base in cls.__mro__:
@@ -74,9 +86,19 @@ def arguments(config: Config, device: str) -> dict[str, Any]:
 
 
 _REQUIRED = (
-    "size page_size dtype head_num head_dim idx_head_dim dense_layer_ids "
-    "sparse_layer_ids disable_value_sparse_layer_ids device start_layer end_layer"
-).split()
+    "size",
+    "page_size",
+    "dtype",
+    "head_num",
+    "head_dim",
+    "idx_head_dim",
+    "dense_layer_ids",
+    "sparse_layer_ids",
+    "disable_value_sparse_layer_ids",
+    "device",
+    "start_layer",
+    "end_layer",
+)
 
 
 def build(
@@ -136,14 +158,20 @@ def register_mapping(wrapper: Any, memory: Memory, seed: int) -> Memory:
 def kind_of(cls: type, device: str) -> tuple[str, Config]:
     """How a wrapper's sub-pools are laid out, found by building one.
 
-    Raises:
-        Exception: what the constructor raised, when no known arguments suit it.
+    Returns:
+        `plain`, `paged` (NPU), `packed` (NVFP4), or `broken` when the constructor raises
+        whatever it is given; and the configuration to build it with.
     """
     try:
         wrapper = build(cls, PLAIN_BASE, device)
     except ValueError:
-        build(cls, PACKED_BASE, device)
+        try:
+            build(cls, PACKED_BASE, device)
+        except Exception:
+            return "broken", PACKED_BASE
         return "packed", PACKED_BASE
+    except Exception:
+        return "broken", PLAIN_BASE
     try:
         views = survey(wrapper).views
     except LayoutError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import random
+import re
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ ENOUGH = 3
 """Patterns that may fail in one case before the rest of it is left out."""
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Case:
     """One thing to prove: a way to build a wrapper, and every move in it."""
 
@@ -39,19 +41,20 @@ def plan(
     wrapper: dict[str, Any], cls: Any, device: str, request: dict[str, Any]
 ) -> list[Case]:
     """All cases of one wrapper class."""
-    try:
-        kind, base = building.kind_of(cls, device)
-    except Exception as error:
-        failure = _raised(error, f"{cls.__name__}.__init__")
-        text = f"{wrapper['place']}: no arguments known to the proof build it; {failure.detail}"
-        result = _result([("", Difference(failure.place, "", text))], "unchecked")
-        return [Case(cls.__name__, "can be built", lambda: result)]
+    foreign = building.unknown_parameters(cls)
+    if foreign:
+        reason = f"the proof knows no value for its parameters: {', '.join(foreign)}"
+        text = f"{wrapper['place']}: {reason}"
+        different = Difference(f"{cls.__name__}.__init__", "", reason, text)
+        result = _result([("", different)], "unchecked")
+        return [Case(cls.__name__, "can be built", partial(dict, result))]
+    kind, base = building.kind_of(cls, device)
     if kind == "paged":
         device = "cpu"  # NPU pools: there is no NPU here, and no GPU has their layout.
     prover = Prover(cls, device, request)
     hisparse = kind == "plain" and building.accepts(cls, building.HISPARSE_FLAG)
     cases = [
-        Case(cls.__name__, name, lambda c=call, b=b: prover.as_called(c, b))
+        Case(cls.__name__, name, partial(prover.as_called, call, b))
         for call in wrapper["calls"]
         for name, b in _as_called(call, base, hisparse)
     ]
@@ -62,12 +65,12 @@ def plan(
                 Case(
                     cls.__name__,
                     f"builds {text} {building.COPY_FLAG}",
-                    lambda f=flag: prover.builds_with(base, f),
+                    partial(prover.builds_with, base, flag),
                 )
             )
     cases += [
-        Case(cls.__name__, config.name, lambda c=config: prover.moves_in(c))
-        for config in configs(kind, hisparse)
+        Case(cls.__name__, config.name, partial(prover.moves_in, config))
+        for config in configs(kind, base, hisparse)
     ]
     return cases
 
@@ -97,7 +100,7 @@ class Prover:
         try:
             wrapper = building.build(self.cls, config, self.device)
         except Exception as error:
-            return _result([("", _raised(error, f"{self.cls.__name__}.__init__"))])
+            return _result([("", self._not_built(error))])
         return self._judge(wrapper, config)
 
     def builds_with(self, config: Config, flag: bool | None) -> dict[str, Any]:
@@ -105,7 +108,7 @@ class Prover:
         try:
             building.build(self.cls, config, self.device, copy_flag=flag)
         except Exception as error:
-            return _result([("", _raised(error, f"{self.cls.__name__}.__init__"))])
+            return _result([("", self._not_built(error))])
         return _result([])
 
     def as_called(self, call: dict[str, Any], config: Config) -> dict[str, Any]:
@@ -124,10 +127,18 @@ class Prover:
             with building.environment(config.env):
                 wrapper = self.cls(**values)
         except Exception as error:
-            failure = _raised(error, f"{self.cls.__name__}.__init__")
+            failure = self._not_built(error)
             text = f"built as at {call['place']}: {failure.detail}"
-            return _result([("", Difference(failure.place, failure.pool, text))])
+            return _result([("", dataclasses.replace(failure, detail=text))])
         return self._judge(wrapper, config)
+
+    def _not_built(self, error: Exception) -> Difference:
+        """A constructor that raised, naming the sub-pool class when that refused."""
+        place = f"{self.cls.__name__}.__init__"
+        inner = re.match(r"(\w+)\.__init__\(\)", str(error))
+        if inner and inner[1] != self.cls.__name__:
+            place = f"{place} > {inner[1]}.__init__"
+        return _raised(error, place)
 
     def _judge(self, wrapper: Any, config: Config) -> dict[str, Any]:
         try:
@@ -135,13 +146,15 @@ class Prover:
             if config.hisparse:
                 memory = building.register_mapping(wrapper, memory, self.seed)
         except LayoutError as error:
-            place = str(error).split(":")[0]
-            return _result([("", Difference(place, "", str(error)))], "unchecked")
+            place, _, detail = str(error).partition(": ")
+            reason = "its rows cannot be located"
+            different = Difference(place, "", reason, detail)
+            return _result([("", different)], "unchecked")
         failures: list[tuple[str, Difference]] = []
         moves = 0
         originals = fill(memory, self.seed)
         with building.environment(config.env):
-            for pattern in self._patterns(memory):
+            for pattern in self._patterns(memory, config.brief):
                 found = self._move(wrapper, memory, originals, pattern)
                 moves += 1
                 failures += [(pattern.name, difference) for difference in found]
@@ -149,9 +162,9 @@ class Prover:
                     found and found[0].place == self.whole
                 ):
                     break
-        return _result(failures, moves=moves, buffers=len(memory.views))
+        return _result(failures, moves=moves, pools=_pools(wrapper, memory))
 
-    def _patterns(self, memory: Memory) -> list[Pattern]:
+    def _patterns(self, memory: Memory, brief: bool) -> list[Pattern]:
         mapping = next((v.mapping for v in memory.views if v.mapping is not None), None)
         if mapping is None:
             usable = list(range(1, min(view.slots for view in memory.views)))
@@ -166,6 +179,7 @@ class Prover:
             random.Random(self.seed),
             absent=absent,
             long_permutations=self.long_permutations,
+            brief=brief,
         )
 
     def _move(
@@ -181,8 +195,19 @@ class Prover:
             pool = _guilty(error.cause, wrapper)
             if pool:
                 place = f"{self.cls.__name__}.{pool}"
-                failure = Difference(place, pool, failure.detail)
+                failure = dataclasses.replace(failure, place=place, pool=pool)
             return [failure]
+
+
+def _pools(wrapper: Any, memory: Memory) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "cls": type(pool).__name__,
+            "buffers": sum(view.pool == name for view in memory.views),
+        }
+        for name, pool in sub_pools(wrapper).items()
+    ]
 
 
 def _guilty(error: BaseException, wrapper: Any) -> str:
@@ -200,7 +225,8 @@ def _guilty(error: BaseException, wrapper: Any) -> str:
 def _raised(error: BaseException, place: str) -> Difference:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(frame.filename).name}:{frame.lineno}"
-    return Difference(place, "", f"{type(error).__name__}: {error} ({where})")
+    text = f"{type(error).__name__}: {error}"
+    return Difference(place, "", text, f"{text} ({where})")
 
 
 def _result(
@@ -208,14 +234,14 @@ def _result(
     status: str | None = None,
     *,
     moves: int = 0,
-    buffers: int = 0,
+    pools: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     return {
         "status": status or ("failed" if failures else "passed"),
         "moves": moves,
-        "buffers": buffers,
+        "pools": pools or [],
         "failures": [
-            {"pattern": name, "place": d.place, "pool": d.pool, "detail": d.detail}
-            for name, d in failures
+            {"pattern": name, **dataclasses.asdict(difference)}
+            for name, difference in failures
         ],
     }

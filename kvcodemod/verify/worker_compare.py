@@ -17,6 +17,8 @@ class Difference:
 
     place: str
     pool: str
+    reason: str
+    """The kind of mistake, the same words wherever it is seen."""
     detail: str
 
 
@@ -65,7 +67,8 @@ def check_move(
         found = _differences(memory, originals, *given)
         if not (torch.equal(target, given[0]) and torch.equal(source, given[1])):
             place = memory.views[0].name.split(".")[0] + ".move_kv_cache"
-            found.append(Difference(place, "", "the caller's slot lists were changed"))
+            text = "the caller's slot lists were changed"
+            found.append(Difference(place, "", text, text))
         return found
     finally:
         for key, live in memory.storages.items():
@@ -90,14 +93,13 @@ def _differences(
         wanted = view.rows(expected[view.storage])
         if not torch.equal(actual, wanted):
             wrong_storages.add(view.storage)
-            detail = _describe(view, memory, originals, wanted, target, source)
-            found.append(Difference(view.name, view.pool, detail))
+            found.append(_describe(view, memory, originals, wanted, target, source))
     for key, live in memory.storages.items():
         if key not in wrong_storages and not torch.equal(live, expected[key]):
             view = next(v for v in memory.views if v.storage == key)
             count = int((live != expected[key]).sum())
-            text = f"{count} bytes between the rows of its storage were changed"
-            found.append(Difference(view.name, view.pool, text))
+            reason = "bytes between the rows of its storage were changed"
+            found.append(Difference(view.name, view.pool, reason, f"{count} {reason}"))
     return found
 
 
@@ -126,7 +128,7 @@ def _describe(
     wanted: Any,
     target: Any,
     source: Any,
-) -> str:
+) -> Difference:
     live, before = memory.storages[view.storage], originals[view.storage]
     actual, old = view.rows(live), view.rows(before)
     bad = torch.nonzero((actual != wanted).any(1)).flatten().tolist()
@@ -139,7 +141,8 @@ def _describe(
     want = f"the row of slot {should}" if should is not None else "to stay as it was"
     text = f"{len(bad)} rows differ; slot {first} {has}, expected {want}"
     hint = _hint(view, actual, old, bad, before, target, source)
-    return f"{text} ({hint})" if hint else text
+    detail = f"{text}: {hint}" if hint else text
+    return Difference(view.name, view.pool, hint or "rows differ", detail)
 
 
 def _hint(

@@ -108,9 +108,7 @@ def _explained(error: BaseException, package: Path | None) -> Problem:
                 **_required(_distribution(top)),
             )
     if isinstance(error, SyntaxError):
-        return Problem(
-            "import-error", f"{error.filename}:{error.lineno}: {error.msg}"
-        )
+        return Problem("import-error", f"{error.filename}:{error.lineno}: {error.msg}")
     text = f"{type(error).__name__}: {error}"
     outside = _foreign(error, package)
     if outside is not None:
@@ -144,7 +142,7 @@ def _line(error: BaseException, package: Path | None) -> str:
 
 
 def _foreign(error: BaseException, package: Path | None) -> str | None:
-    """The installed distribution at fault: the one raising, or the one lacking a name."""
+    """The installed distribution at fault: it raised, or it lacks a name."""
     if isinstance(error, ImportError) and error.name:
         top = error.name.split(".")[0]
         if package is None or top != package.name:

@@ -1,7 +1,7 @@
-"""Find a built wrapper's KV buffers by introspection, and say where each slot's bytes are.
+"""Find a built wrapper's KV buffers, and say where in them each slot's bytes are.
 
-Nothing here looks at how a tree moves rows. A buffer is any tensor of a sub-pool with an
-axis as long as the pool has slots, or a page axis and an in-page axis. Everything is
+Nothing here looks at how a tree moves rows. A buffer is any tensor of a sub-pool with
+an axis as long as the pool has slots, or a page axis and an in-page axis. Everything is
 addressed as bytes of whole storages, so what lies between rows is seen too.
 """
 
@@ -34,7 +34,7 @@ class View:
     strides: tuple[int, ...]
     offset: int
     page_size: int
-    """0 when the first axis is the slot; else the first two axes are page and offset."""
+    """0 when the first axis is the slot; else the first two are page and offset."""
     slots: int
     mapping: Any = None
 
@@ -85,7 +85,7 @@ def base_class(cls: type) -> type:
 
 
 def sub_pools(wrapper: Any) -> dict[str, Any]:
-    """The pools that a wrapper owns, by attribute; the wrapper itself when it owns none."""
+    """The pools that a wrapper owns, by attribute; itself when it owns none."""
     kind = base_class(type(wrapper))
     found: dict[str, Any] = {}
     for name, value in sorted(vars(wrapper).items()):
@@ -124,9 +124,9 @@ def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-_NOT_KV = (torch.bool, torch.int16, torch.int32, torch.int64) + tuple(
-    getattr(torch, n) for n in ("uint16", "uint32", "uint64") if hasattr(torch, n)
-)
+_INTEGERS = ("bool", "int16", "int32", "int64", "uint16", "uint32", "uint64")
+_NOT_KV = tuple(getattr(torch, n) for n in _INTEGERS if hasattr(torch, n))
+"""Tables of pointers, strides and slots; KV is floating point or bytes."""
 
 
 def _pool_views(

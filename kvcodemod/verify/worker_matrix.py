@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SIZE = 512
-"""Slots of a pool besides its padding page: more pairs than any cap of the stock move."""
+"""Slots of a pool besides its padding page: enough for more pairs than any cap."""
 
 BFLOAT16, FLOAT16, FLOAT32 = "bfloat16", "float16", "float32"
 E4M3, E5M2 = "float8_e4m3fn", "float8_e5m2"
@@ -38,6 +38,8 @@ class Config:
     split: str = "dvk"
     after: str = ""
     hisparse: bool = False
+    brief: bool = False
+    """Only the patterns that meet the stock move's caps."""
     env: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -47,13 +49,10 @@ class Config:
         layers = {"d": "dense", "v": "K+V", "k": "K-only"}
         parts = [
             self.dtype if index == self.dtype else f"{self.dtype}, index {index}",
+            f"{self.head_num}x{self.head_dim}+{self.idx_head_dim}",
             f"page {self.page_size}",
-            "+".join(layers[c] for c in self.split),
+            "/".join(layers[c] for c in self.split),
         ]
-        if (self.head_dim * self.head_num) % 2 or self.head_dim * self.head_num < 16:
-            parts.append("odd rows")
-        if self.head_num * self.head_dim >= 1024:
-            parts.append("wide rows")
         words = {**HND, **NATIVE, **FIA}
         parts += [f"{k}={v}" for k, v in self.env.items() if k in words]
         if self.before or self.after:
@@ -78,10 +77,10 @@ class Config:
 
 _DTYPES = (BFLOAT16, FLOAT16, FLOAT32, E4M3, E5M2)
 _INDEX = (None, BFLOAT16, E4M3, FLOAT32)
-_EVEN = {"head_num": 3, "head_dim": 24, "idx_head_dim": 40}
-_ODD = {"head_num": 3, "head_dim": 5, "idx_head_dim": 7}
-_STAGES = ({}, {"before": "kvd", "after": "dkv"})
-_WIDE = {"head_num": 3, "head_dim": 1400}
+_EVEN: dict[str, Any] = {"head_num": 3, "head_dim": 24, "idx_head_dim": 40}
+_ODD: dict[str, Any] = {"head_num": 3, "head_dim": 5, "idx_head_dim": 7}
+_STAGES: tuple[dict[str, str], ...] = ({}, {"before": "kvd", "after": "dkv"})
+_WIDE: dict[str, Any] = {"head_num": 3, "head_dim": 1400}
 
 _PLAIN: dict[str, tuple[Any, ...]] = {
     "dtype": _DTYPES,
@@ -121,21 +120,27 @@ PACKED_BASE = Config(
 PLAIN_BASE = Config(page_size=16)
 
 
-def configs(kind: str, hisparse: bool) -> list[Config]:
-    """The configurations for a kind of wrapper: `plain`, `paged` (NPU) or `packed`.
+def configs(kind: str, base: Config, hisparse: bool) -> list[Config]:
+    """The configurations for a kind of wrapper.
 
     Args:
-        kind: how the wrapper's sub-pools are laid out.
+        kind: how the wrapper's sub-pools are laid out, as `kind_of` says.
+        base: the configuration it was first built with.
         hisparse: whether the wrapper can be built with `enable_hisparse=True`.
     """
+    if kind == "broken":
+        return [base]
     if kind == "packed":
-        return [PACKED_BASE, *_all_pairs(_PACKED)]
+        return [base, *_all_pairs(_PACKED)]
     if kind == "paged":
-        return [PLAIN_BASE, *_all_pairs(_PAGED)]
-    found = [PLAIN_BASE, *_all_pairs(_PLAIN)]
+        return [base, *_all_pairs(_PAGED)]
+    found = [base, *_all_pairs(_PLAIN)]
     found += [Config(page_size=p, index_dtype=E4M3) for p in (2, 8, 32)]
     # The stock move's largest tile, with its lower cap, and the middle one.
-    found += [Config(**_WIDE, split="dk"), Config(head_dim=700, split="vk")]
+    found += [
+        Config(**_WIDE, split="k", brief=True),
+        Config(head_dim=700, split="v", brief=True),
+    ]
     if hisparse:
         found += [
             Config(hisparse=True),
@@ -167,7 +172,9 @@ def _all_pairs(factors: dict[str, tuple[Any, ...]]) -> list[Config]:
             f, i, g, j = rng.choice(sorted(wanted))
             row = {name: rng.randrange(len(factors[name])) for name in names}
             row |= {f: i, g: j}
-            meets = {(a, row[a], b, row[b]) for a, b in itertools.combinations(names, 2)}
+            meets = {
+                (a, row[a], b, row[b]) for a, b in itertools.combinations(names, 2)
+            }
             if len(meets & wanted) > len(gain):
                 best, gain = row, meets & wanted
         wanted -= gain

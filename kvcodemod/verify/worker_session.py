@@ -36,9 +36,9 @@ def run(request: dict[str, Any], send: Send) -> int:
         send({"event": "problem", **problem.event})
         return EXIT_PROBLEM
 
-    from .worker_cases import Case, plan
-
     import torch
+
+    from .worker_cases import Case, plan
 
     torch.set_num_threads(1)
     cases: list[Case] = []
