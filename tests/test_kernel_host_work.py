@@ -148,7 +148,7 @@ def test_host_work_would_be_seen(change: tuple[str, str], tmp_path: Path) -> Non
         pytest.param(("[1, 2, 3, 4, 5, 6]", "[2, 3, 4, 5, 6]"), id="address"),
         pytest.param(("[1, 2, 3, 4, 5, 6]", "[1, 3, 4, 5, 6]"), id="step"),
         pytest.param(
-            ("move_kv_rows([(group[:1], bases, units, [tile])], slot, slot)", "pass"),
+            ("move_kv_rows([(group[:1], bases, 1, [tile])], slot, slot)", "pass"),
             id="not-compiled",
         ),
     ],

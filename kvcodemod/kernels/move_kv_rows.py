@@ -71,8 +71,8 @@ def plan_kv_row_move(buffers: list[torch.Tensor]) -> list[tuple]:
                 wide = min(32, 4096 // most, triton.next_power_of_2(units))
                 warps = max(1, most * wide // 256)  # 8 units a thread, so no spills
                 tile = {"UNIT": unit, "PAIRS": most, "UNITS": wide, "num_warps": warps}
-                # Compile it by moving slot 0 of one buffer onto itself.
-                move_kv_rows([(group[:1], bases, units, [tile])], slot, slot)
+                # Compile it: move the first unit of one buffer onto itself.
+                move_kv_rows([(group[:1], bases, 1, [tile])], slot, slot)
                 tiles.append(tile)
         plan.append((group, bases, units, tiles))
     return plan
