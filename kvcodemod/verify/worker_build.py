@@ -130,6 +130,8 @@ def environment(extra: dict[str, str]) -> Iterator[None]:
     for name in (*HND, *NATIVE, *FIA):
         os.environ.pop(name, None)
     os.environ.update(extra)
+    # The tree's own check of slot ranges: better an error than memory overwritten.
+    os.environ["SGLANG_ENABLE_ASYNC_ASSERT"] = "1"
     try:
         yield
     finally:
@@ -159,8 +161,8 @@ def kind_of(cls: type, device: str) -> tuple[str, Config]:
     """How a wrapper's sub-pools are laid out, found by building one.
 
     Returns:
-        `plain`, `paged` (NPU), `packed` (NVFP4), or `broken` when the constructor raises
-        whatever it is given; and the configuration to build it with.
+        `plain`, `paged` (NPU), `packed` (NVFP4), or `broken` when the constructor
+        raises whatever it is given; and the configuration to build it with.
     """
     try:
         wrapper = build(cls, PLAIN_BASE, device)

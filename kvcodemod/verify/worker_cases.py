@@ -155,19 +155,20 @@ class Prover:
         originals = fill(memory, self.seed)
         with building.environment(config.env):
             for pattern in self._patterns(memory, config.brief):
-                found = self._move(wrapper, memory, originals, pattern)
-                moves += 1
+                found, returned = self._move(wrapper, memory, originals, pattern)
+                moves += returned
                 failures += [(pattern.name, difference) for difference in found]
-                if len({name for name, _ in failures}) >= ENOUGH or (
-                    found and found[0].place == self.whole
-                ):
+                enough = len({name for name, _ in failures}) >= ENOUGH
+                hopeless = pattern.first or (found and found[0].place == self.whole)
+                if enough or (found and hopeless):
                     break
         return _result(failures, moves=moves, pools=_pools(wrapper, memory))
 
     def _patterns(self, memory: Memory, brief: bool) -> list[Pattern]:
         mapping = next((v.mapping for v in memory.views if v.mapping is not None), None)
+        rows = min(view.slots for view in memory.views)
         if mapping is None:
-            usable = list(range(1, min(view.slots for view in memory.views)))
+            usable = list(range(1, rows))
             absent: tuple[int, ...] = ()
         else:
             table = mapping.tolist()
@@ -177,6 +178,7 @@ class Prover:
             usable,
             usable[-1],
             random.Random(self.seed),
+            rows=rows,
             absent=absent,
             long_permutations=self.long_permutations,
             brief=brief,
@@ -184,19 +186,21 @@ class Prover:
 
     def _move(
         self, wrapper: Any, memory: Memory, originals: Any, pattern: Pattern
-    ) -> list[Difference]:
+    ) -> tuple[list[Difference], bool]:
+        """What one move did wrong, and whether it returned at all."""
         dtype = torch.int64 if pattern.bits == 64 else torch.int32
         target = torch.tensor(pattern.target, dtype=dtype, device=self.device)
         source = torch.tensor(pattern.source, dtype=dtype, device=self.device)
         try:
-            return check_move(memory, originals, target, source, wrapper.move_kv_cache)
+            move = wrapper.move_kv_cache
+            return check_move(memory, originals, target, source, move), True
         except MoveRaised as error:
             failure = _raised(error.cause, self.whole)
             pool = _guilty(error.cause, wrapper)
             if pool:
                 place = f"{self.cls.__name__}.{pool}"
                 failure = dataclasses.replace(failure, place=place, pool=pool)
-            return [failure]
+            return [failure], False
 
 
 def _pools(wrapper: Any, memory: Memory) -> list[dict[str, Any]]:

@@ -162,6 +162,8 @@ def _hint(
     tgt, src = view.translate(target), view.translate(source)
     if _replays(view, actual, before, tgt, src, 1):
         return "rows were overwritten before they were read"
+    if any(_replays(view, actual, before, tgt, src, cap) for cap in (256, 128)):
+        return "moved in chunks: a later one reads what an earlier one wrote"
     if all(torch.equal(actual[slot], old[slot]) for slot in bad):
         return "these rows were left where they were"
     return ""

@@ -22,6 +22,8 @@ class Pattern:
     source: tuple[int, ...]
     bits: int = 64
     """Width of the index tensors."""
+    first: bool = False
+    """The others would write outside the pool's memory if this one fails."""
 
 
 def patterns(
@@ -29,6 +31,7 @@ def patterns(
     last: int,
     rng: random.Random,
     *,
+    rows: int = 0,
     absent: tuple[int, ...] = (),
     long_permutations: bool = False,
     brief: bool = False,
@@ -39,6 +42,7 @@ def patterns(
         usable: slots that hold a row of their own in every sub-pool.
         last: the highest slot of the pool.
         rng: the only source of randomness.
+        rows: how many slots the smallest sub-pool has.
         absent: logical slots that a HiSparse mapping sends to device slot 0.
         long_permutations: also permutations longer than any cap of the stock move.
         brief: only the patterns that meet those caps.
@@ -73,6 +77,9 @@ def patterns(
         if p.name in ("empty", "permuted", "chained", "accepted drafts, many")
     ]
     if absent:
+        low = [slot for slot in mixed if slot < rows]
+        first = Pattern("low slots", tuple(low[:9]), tuple(low[9:18]), first=True)
+        found.insert(0, first)
         where = [*absent[:5], *mixed[:5]]
         found.append(_pairs("not on the device", where, mixed[5:15]))
     if long_permutations:
