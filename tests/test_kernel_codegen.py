@@ -67,6 +67,15 @@ def test_variants_cover_each_access_and_reach_past_1024_pairs() -> None:
     assert max(shape["PAIRS"] for shape in shapes) >= 1024
 
 
+@pytest.mark.parametrize(("skip", "unit"), [(0, 16), (8, 8), (4, 4), (2, 2), (1, 1)])
+def test_an_unaligned_buffer_narrows_the_accesses(skip: int, unit: int) -> None:
+    raw = torch.zeros(4 * 1024 + skip, dtype=torch.uint8)
+    buffers = [torch.zeros(4, 1, 1024, dtype=torch.uint8), raw[skip:].view(4, 1, 1024)]
+    with launches.recording(ours) as seen:
+        ours.plan_kv_row_move(buffers)
+    assert {launch.kwargs["UNIT"] for launch in seen} == {unit}
+
+
 def test_each_access_is_as_wide_as_the_rows_allow(target: str) -> None:
     threads = TARGETS[target].warp_size
     for launch, got in readings(target).values():
