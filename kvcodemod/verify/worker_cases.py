@@ -17,8 +17,9 @@ import torch
 from . import worker_build as building
 from .worker_compare import Difference, MoveRaised, check_move, fill
 from .worker_layouts import LayoutError, Memory, sub_pools, survey
-from .worker_matrix import Config, configs
+from .worker_matrix import Config, configs, writer_configs
 from .worker_patterns import Pattern, patterns
+from .worker_writers import check_writers
 
 ENOUGH = 3
 """Patterns that may fail in one case before the rest of it is left out."""
@@ -69,6 +70,12 @@ def plan(
                 )
             )
     cases += [
+        Case(
+            cls.__name__, f"writes: {c.name}", partial(prover.writes_where_expected, c)
+        )
+        for c in writer_configs(kind, base, hisparse)
+    ]
+    cases += [
         Case(cls.__name__, config.name, partial(prover.moves_in, config))
         for config in configs(kind, base, hisparse)
     ]
@@ -102,6 +109,27 @@ class Prover:
         except Exception as error:
             return _result([("", self._not_built(error))])
         return self._judge(wrapper, config)
+
+    def writes_where_expected(self, config: Config) -> dict[str, Any]:
+        """Whether the tree's own writers agree with where the proof looks for rows."""
+        try:
+            wrapper = building.build(self.cls, config, self.device)
+            memory = survey(wrapper)
+        except Exception as error:
+            return _result([("", self._not_built(error))])
+        if config.hisparse:
+            memory = building.register_mapping(wrapper, memory, self.seed)
+        with building.environment(config.env):
+            found, why = check_writers(wrapper, memory, config, self.seed)
+        result = _result([("", difference) for difference in found])
+        if found:
+            result["status"] = "unchecked"
+        elif why:
+            name = f"{self.cls.__name__}, {config.name}"
+            result["note"] = (
+                f"rows not checked against the tree's writers: {name}: {why}"
+            )
+        return result
 
     def builds_with(self, config: Config, flag: bool | None) -> dict[str, Any]:
         """Servers without speculative decoding must start as before."""

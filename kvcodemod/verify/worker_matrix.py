@@ -154,6 +154,16 @@ def configs(kind: str, base: Config, hisparse: bool) -> list[Config]:
     return found
 
 
+def writer_configs(kind: str, base: Config, hisparse: bool) -> list[Config]:
+    """One configuration for each layout that a tree can write without its hardware."""
+    if kind != "plain":
+        return []
+    found = [base, Config(page_size=16, env=HND), Config(before="kvd", after="dk")]
+    if hisparse:
+        found += [Config(page_size=16, hisparse=True)]
+    return found
+
+
 def _all_pairs(factors: dict[str, tuple[Any, ...]]) -> list[Config]:
     """Few rows in which every two values of every two factors meet at least once."""
     names = list(factors)
