@@ -13,6 +13,15 @@ class Names:
         pool_bases: roots of the KV-pool class hierarchy (mem_cache/memory_pool.py).
         allocator_bases: roots of the hierarchy of slot allocators.
         test_folders: folders of the package whose code no server runs.
+        pool_words, allocator_words: what fields, parameters and locals that hold one
+            are called; a prefix before an underscore does not matter.
+        pool_getters: functions and methods that hand out a pool.
+        entry_folders: where the paths that are checked begin.
+        helper_folders: where plain functions are followed on the way.
+        carrier_files: files whose classes carry an allocator along, so that their
+            methods are followed on the way.
+        startup_files: where combinations of options are refused before serving.
+        path_words: how identifiers begin that name an option of speculative decoding.
         flag: the constructor parameter that makes a pool able to move its rows.
         move: the method speculative decoding calls to move accepted rows.
         write: the method that writes rows at slots; an override that translates its
@@ -27,6 +36,14 @@ class Names:
     pool_bases: tuple[str, ...] = ("KVCache",)
     allocator_bases: tuple[str, ...] = ("BaseTokenToKVPoolAllocator",)
     test_folders: tuple[str, ...] = ("test/",)
+    pool_words: tuple[str, ...] = ("token_to_kv_pool", "kvcache")
+    allocator_words: tuple[str, ...] = ("token_to_kv_pool_allocator",)
+    pool_getters: tuple[str, ...] = ("get_kvcache", "get_token_to_kv_pool")
+    entry_folders: tuple[str, ...] = ("srt/speculative/",)
+    helper_folders: tuple[str, ...] = ("srt/mem_cache/",)
+    carrier_files: tuple[str, ...] = ("srt/managers/schedule_batch.py",)
+    startup_files: tuple[str, ...] = ("srt/arg_groups/", "srt/server_args.py")
+    path_words: tuple[str, ...] = ("spec", "speculative")
     flag: str = "enable_kv_cache_copy"
     move: str = "move_kv_cache"
     write: str = "set_kv_buffer"

@@ -143,7 +143,7 @@ class ClassTable:
             known = self.classes.get(qualname)
             bases = known.bases if known else ()
             lists = [list(self.mro(base)) for base in bases] + [list(bases)]
-            self._mro[qualname] = (qualname, *_merge(lists))
+            self._mro[qualname] = (qualname, *c3_merge(lists))
         return self._mro[qualname]
 
     def lookup(self, qualname: str, method: str, after: str = "") -> Method | None:
@@ -250,7 +250,7 @@ def params_of(node: Function) -> Iterable[Param]:
         yield Param(spec.kwarg.arg, "kwargs", None)
 
 
-def _merge(lists: list[list[str]]) -> list[str]:
+def c3_merge(lists: list[list[str]]) -> list[str]:
     """The C3 merge; falls back to first-come order where there is no solution."""
     result: list[str] = []
     lists = [items for items in lists if items]

@@ -1,1 +1,1 @@
-"""The plan (which edits, where, and why not elsewhere), the edits, and the post-condition."""
+"""The plan (which edits, where, and why not elsewhere), the edits, the check."""

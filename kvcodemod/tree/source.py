@@ -6,7 +6,7 @@ import codecs
 import os
 import stat
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -56,6 +56,7 @@ class SourceTree:
 
     package: Package
     _bytes: dict[str, bytes] = field(default_factory=dict)
+    _texts: dict[str, SourceText] = field(default_factory=dict)
     _paths: tuple[str, ...] | None = None
     unread: dict[str, str] = field(default_factory=dict)
     """Files that could not be read, and why."""
@@ -72,7 +73,7 @@ class SourceTree:
         return self.package.parent / path
 
     def data(self, path: str) -> bytes:
-        """The bytes of a file; empty, and noted in `unread`, where it cannot be read."""
+        """The bytes of a file; empty, and noted in `unread`, where there are none."""
         if path not in self._bytes:
             self._bytes[path] = self._read(path)
         return self._bytes[path]
@@ -86,7 +87,18 @@ class SourceTree:
         data = self.data(path)
         if path in self.unread:
             raise SourceError(path, None, self.unread[path])
-        return decode(path, data)
+        if path not in self._texts:
+            self._texts[path] = decode(path, data)
+        return self._texts[path]
+
+    def with_files(self, files: Mapping[str, bytes]) -> SourceTree:
+        """The same tree with other bytes for some files; nothing is read again."""
+        other = SourceTree(self.package)
+        other._paths = self.paths
+        other._bytes = {**self._bytes, **files}
+        other._texts = {p: t for p, t in self._texts.items() if p not in files}
+        other.unread = {p: why for p, why in self.unread.items() if p not in files}
+        return other
 
     def _walk(self) -> Iterator[str]:
         root = self.package.root

@@ -1,0 +1,406 @@
+"""Composite pools: which sub-pools a class builds, of which classes, with what flag."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from kvcodemod.config import Names
+from kvcodemod.facts.bodies import walk_own
+from kvcodemod.facts.classes import ClassTable, Method, PoolClass, own_functions
+from kvcodemod.facts.headers import files_naming
+from kvcodemod.facts.modules import Function, Module, dotted
+from kvcodemod.facts.scopes import Scope, Scopes, assignments
+from kvcodemod.tree.source import SourceError
+
+_COLLECTIONS = ast.List | ast.Tuple | ast.Set | ast.Dict | ast.ListComp | ast.DictComp
+
+
+@dataclass(frozen=True)
+class Build:
+    """One call that constructs a pool.
+
+    Attributes:
+        function: qualified name inside the module of the function it stands in.
+        callee: the called expression as text (`main_pool_cls`).
+        classes: qualified names of the classes that the callee can stand for.
+        keywords: names passed by keyword, in order.
+        flag: the expression passed for the flag, as text, or None.
+        splat: whether `**something` is passed too.
+    """
+
+    path: str
+    line: int
+    function: str
+    callee: str
+    classes: tuple[str, ...]
+    keywords: tuple[str, ...]
+    flag: str | None
+    splat: bool
+
+
+@dataclass(frozen=True)
+class SubPool:
+    """An attribute that holds a pool which the class itself builds."""
+
+    attr: str
+    line: int
+    optional: bool
+    builds: tuple[Build, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Every class that the attribute can hold, sorted."""
+        return tuple(sorted({c for build in self.builds for c in build.classes}))
+
+
+@dataclass(frozen=True)
+class Composite:
+    """A pool class that builds sub-pools.
+
+    Attributes:
+        move: the move as the class itself defines it, or None.
+        waits: whether that move raises for want of the flag.
+        class_params: class-valued constructor parameters -> classes they can get.
+        unclear: (path, line, reason) for everything that could not be understood.
+    """
+
+    cls: PoolClass
+    sub_pools: tuple[SubPool, ...]
+    move: Method | None
+    waits: bool
+    class_params: tuple[tuple[str, tuple[str, ...]], ...]
+    unclear: tuple[tuple[str, int, str], ...]
+
+
+class Composites:
+    """Finds composite pools and every place that constructs them."""
+
+    def __init__(self, table: ClassTable, pools: tuple[str, ...], names: Names) -> None:
+        """`table` and `pools` as `pool_table` gives them."""
+        self.table = table
+        self.pools = frozenset(pools)
+        self.names = names
+        self.broken: list[SourceError] = []
+        self._scopes = Scopes()
+
+    def all(self) -> Iterator[Composite]:
+        """Every pool class that builds at least one pool, sorted by name."""
+        for qualname in sorted(self.pools):
+            found = self.of(qualname)
+            if found.sub_pools:
+                yield found
+
+    def waiting(self, named: Iterable[str] = ()) -> Iterator[Composite]:
+        """Composites whose own move raises for want of the flag, sorted by name.
+
+        A class whose bare name is in `named` needs no more than a move that raises.
+        """
+        for qualname in sorted(self.pools):
+            cls = self.table.classes[qualname]
+            move = cls.method(self.names.move)
+            if move is None or move.verdict != "raises":
+                continue
+            module, _ = self.table.node(qualname)
+            if self._waits(module, move) or cls.name in named:
+                yield self.of(qualname)
+
+    def of(self, qualname: str) -> Composite:
+        """What one class builds; `sub_pools` is empty where it builds nothing."""
+        cls = self.table.classes[qualname]
+        module, node = self.table.node(qualname)
+        functions = list(own_functions(node))
+        params: dict[str, set[str]] = {}
+        unclear: list[tuple[str, int, str]] = []
+        init = next((f for f in functions if f.name == "__init__"), None)
+        if init is not None and _assigns_calls(init, self._param_names(init)):
+            params, unclear = self._class_params(qualname, init)
+        sub_pools = self._sub_pools(module, qualname, functions, params, unclear)
+        move = cls.method(self.names.move)
+        return Composite(
+            cls=cls,
+            sub_pools=tuple(sub_pools),
+            move=move,
+            waits=move is not None and self._waits(module, move),
+            class_params=tuple((k, tuple(sorted(v))) for k, v in params.items()),
+            unclear=tuple(unclear),
+        )
+
+    def sites(self, family: Iterable[str]) -> list[Build]:
+        """Every call in the tree that constructs one of the classes, in order.
+
+        Calls of `super().__init__` are not constructions. Files that name a class of
+        the family and do not parse are noted in `broken`.
+        """
+        wanted = frozenset(family)
+        found = [
+            self._build(module, name, call, classes)
+            for module, name, _, call, classes in self._constructions(wanted)
+        ]
+        return sorted(found, key=lambda build: (build.path, build.line))
+
+    def _constructions(
+        self, wanted: frozenset[str]
+    ) -> Iterator[tuple[Module, str, Function, ast.Call, set[str]]]:
+        bare = frozenset(name.rpartition(".")[2] for name in wanted)
+        for path in files_naming(self.table.modules.tree, bare):
+            try:
+                module = self.table.modules.get(path)
+            except SourceError as error:
+                if error not in self.broken:
+                    self.broken.append(error)
+                continue
+            called = bare | {
+                local
+                for local, full in module.imports.items()
+                if full.rpartition(".")[2] in bare
+            }
+            text = self.table.modules.tree.text(path).text
+            lines = _lines_naming(text, called)
+            for name, function in _functions(module):
+                first = bisect_left(lines, function.lineno)
+                last = bisect_left(lines, (function.end_lineno or 0) + 1)
+                if first == last:
+                    continue
+                for call in self._scopes.of(module, function).calls:
+                    classes = self._stands_for(module, function, call.func, {})
+                    if classes & wanted:
+                        yield module, name, function, call, classes
+
+    def _waits(self, module: Module, move: Method) -> bool:
+        if move.verdict != "raises":
+            return False
+        text = self.table.modules.tree.text(module.path).text
+        lines = text.splitlines()[move.line - 1 : move.end_line]
+        return any(self.names.flag in line for line in lines)
+
+    def _param_names(self, init: Function) -> set[str]:
+        spec = init.args
+        return {a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]}
+
+    def _class_params(
+        self, qualname: str, init: Function
+    ) -> tuple[dict[str, set[str]], list[tuple[str, int, str]]]:
+        """Parameters that are called in `init`, and every pool class given for them."""
+        module, _ = self.table.node(qualname)
+        called = {
+            call.func.id
+            for call in walk_own(init)
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        } & self._param_names(init)
+        result: dict[str, set[str]] = {}
+        unclear: list[tuple[str, int, str]] = []
+        for name, default in _defaults(init):
+            if name in called and default is not None:
+                classes = self._stands_for(module, None, default, {})
+                if classes & self.pools:
+                    result[name] = set(classes)
+        order = [a.arg for a in [*init.args.posonlyargs, *init.args.args]][1:]
+        for where, function, call in self._init_calls(qualname):
+            for name, value in _passed(call, order):
+                if name not in called:
+                    continue
+                classes = self._stands_for(where, function, value, {})
+                if isinstance(value, ast.Name) and value.id == name and not classes:
+                    continue  # a subclass hands its own parameter on
+                if not classes & self.pools:
+                    unclear.append(
+                        (
+                            where.path,
+                            value.lineno,
+                            f"cannot tell which class `{name}` is",
+                        )
+                    )
+                result.setdefault(name, set()).update(classes & self.pools)
+        return result, unclear
+
+    def _init_calls(self, qualname: str) -> Iterator[tuple[Module, Function, ast.Call]]:
+        """Calls that reach the class's `__init__`: subclasses' super() and sites."""
+        family = self.table.below(qualname)
+        for below in family:
+            if below == qualname:
+                continue
+            module, node = self.table.node(below)
+            for function in own_functions(node):
+                for call in self._scopes.of(module, function).calls:
+                    if _is_super_init(call):
+                        yield module, function, call
+        for module, _, function, call, _ in self._constructions(frozenset(family)):
+            yield module, function, call
+
+    def _sub_pools(
+        self,
+        module: Module,
+        qualname: str,
+        functions: list[Function],
+        params: dict[str, set[str]],
+        unclear: list[tuple[str, int, str]],
+    ) -> list[SubPool]:
+        found: dict[str, tuple[int, list[Build], bool]] = {}
+        inside = qualname.removeprefix(f"{module.name}.")
+        for function in functions:
+            name = f"{inside}.{function.name}"
+            local: dict[str, list[Build]] = {}
+            for target, value, line in assignments(function):
+                builds = []
+                for call, boxed in _calls(value):
+                    classes = self._stands_for(module, function, call.func, params)
+                    if classes & self.pools:
+                        builds.append(self._build(module, name, call, classes))
+                        if boxed:
+                            unclear.append(
+                                (module.path, line, f"`{target}` holds several pools")
+                            )
+                if isinstance(value, ast.Name) and value.id in local:
+                    builds = local[value.id]
+                attr = target.removeprefix("self.")
+                if attr == target:
+                    if builds:
+                        local[target] = builds
+                    continue
+                none = any(_is_none(part) for part in _branches(value))
+                if builds or (attr in found and none):
+                    was = found.get(attr, (line, [], False))
+                    found[attr] = (was[0], was[1] + builds, was[2] or none)
+                elif none:
+                    found.setdefault(attr, (line, [], True))
+        return [
+            SubPool(attr, line, optional, tuple(builds))
+            for attr, (line, builds, optional) in found.items()
+            if builds
+        ]
+
+    def _build(
+        self, module: Module, function: str, call: ast.Call, classes: set[str]
+    ) -> Build:
+        flag = next((k.value for k in call.keywords if k.arg == self.names.flag), None)
+        return Build(
+            path=module.path,
+            line=call.lineno,
+            function=function,
+            callee=ast.unparse(call.func),
+            classes=tuple(sorted(classes)),
+            keywords=tuple(k.arg for k in call.keywords if k.arg),
+            flag=ast.unparse(flag) if flag is not None else None,
+            splat=any(k.arg is None for k in call.keywords),
+        )
+
+    def _may_be_class(self, module: Module, scope: Scope | None, name: str) -> bool:
+        """Whether it pays to follow a name; most lead into files of no interest."""
+        head, _, rest = name.partition(".")
+        full = (scope.imports if scope else {}).get(head) or module.imports.get(head)
+        last = (rest or full or name).rpartition(".")[2]
+        return last in self.table.names or head in module.aliases
+
+    def _stands_for(
+        self,
+        module: Module,
+        function: Function | None,
+        node: ast.expr,
+        params: dict[str, set[str]],
+        depth: int = 0,
+    ) -> set[str]:
+        """The classes of the table that an expression can be, empty where unknown."""
+        result: set[str] = set()
+        for branch in _branches(node):
+            name = dotted(branch)
+            if name is None:
+                continue
+            if name in params:
+                result |= params[name]
+                continue
+            scope = self._scopes.of(module, function) if function else None
+            bound = scope.bound.get(name, ()) if scope and depth < 4 else ()
+            for value in bound:
+                result |= self._stands_for(module, function, value, params, depth + 1)
+            if not bound and self._may_be_class(module, scope, name):
+                local = scope.imports if scope else None
+                full = self.table.modules.resolve(module, name, local)
+                if full in self.table.classes:
+                    result.add(full)
+        return result
+
+
+def _lines_naming(text: str, names: Iterable[str]) -> list[int]:
+    """The lines (1-based, ascending) on which any of the names stands."""
+    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b")
+    return [
+        number
+        for number, line in enumerate(text.splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+def _functions(module: Module) -> Iterator[tuple[str, Function]]:
+    for name, node in module.names.items():
+        if not isinstance(node, ast.ClassDef):
+            yield name, node
+
+
+def _branches(node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions that a conditional expression can come out as."""
+    if isinstance(node, ast.IfExp):
+        yield from _branches(node.body)
+        yield from _branches(node.orelse)
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _branches(value)
+    else:
+        yield node
+
+
+def _calls(value: ast.expr) -> Iterator[tuple[ast.Call, bool]]:
+    """Calls inside an expression, and whether a collection stands around each."""
+    todo: list[tuple[ast.AST, bool]] = [(value, False)]
+    while todo:
+        node, boxed = todo.pop()
+        if isinstance(node, ast.Call):
+            yield node, boxed
+        inner = boxed or isinstance(node, _COLLECTIONS)
+        todo.extend((c, inner) for c in reversed(list(ast.iter_child_nodes(node))))
+
+
+def _assigns_calls(init: Function, params: set[str]) -> bool:
+    return any(
+        isinstance(call.func, ast.Name) and call.func.id in params
+        for _, value, _ in assignments(init)
+        for call, _ in _calls(value)
+    )
+
+
+def _defaults(init: Function) -> Iterator[tuple[str, ast.expr | None]]:
+    spec = init.args
+    plain = [*spec.posonlyargs, *spec.args]
+    missing = len(plain) - len(spec.defaults)
+    for at, arg in enumerate(plain):
+        yield arg.arg, spec.defaults[at - missing] if at >= missing else None
+    for arg, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        yield arg.arg, value
+
+
+def _passed(call: ast.Call, order: list[str]) -> Iterator[tuple[str, ast.expr]]:
+    """(parameter, value) for the arguments of a call; `order` without `self`."""
+    for name, value in zip(order, call.args, strict=False):
+        if isinstance(value, ast.Starred):
+            break
+        yield name, value
+    for keyword in call.keywords:
+        if keyword.arg:
+            yield keyword.arg, keyword.value
+
+
+def _is_super_init(call: ast.Call) -> bool:
+    func = call.func
+    return (
+        isinstance(func, ast.Attribute)
+        and func.attr == "__init__"
+        and isinstance(func.value, ast.Call)
+        and dotted(func.value.func) == "super"
+    )
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

@@ -1,0 +1,54 @@
+"""What a wrapper whose move does not raise still lacks, if it was edited by halves."""
+
+from __future__ import annotations
+
+import ast
+
+from kvcodemod.config import Names
+from kvcodemod.facts.classes import ClassTable, Method
+from kvcodemod.facts.composite import Composite
+from kvcodemod.facts.inits import accepts
+from kvcodemod.facts.moves import how_moved
+
+
+def incomplete(
+    table: ClassTable, composite: Composite, names: Names
+) -> list[tuple[str, int, str]]:
+    """(path, line, reason) for whatever a rewritten wrapper still lacks."""
+    problems: list[tuple[str, int, str]] = list(composite.unclear)
+    move = composite.move
+    if move is None or move.verdict in ("raises", "noop"):
+        line = move.line if move else composite.cls.line
+        reason = f"{composite.cls.name}.{names.move} does not move"
+        return [*problems, (composite.cls.path, line, reason)]
+    used = _attributes(table, move)
+    args = tuple(p.name for p in move.params[1:])
+    for sub_pool in composite.sub_pools:
+        where = (composite.cls.path, sub_pool.line)
+        if sub_pool.attr not in used:
+            reason = f"{move.name} leaves out the sub-pool `{sub_pool.attr}`"
+            problems.append((composite.cls.path, move.line, reason))
+        for build in sub_pool.builds:
+            if build.flag is None and not build.splat:
+                reason = f"`{sub_pool.attr}` is built without {names.flag}"
+                problems.append((build.path, build.line, reason))
+        for qualname in sub_pool.classes:
+            cls = table.classes[qualname]
+            accepted = accepts(table, qualname, names.flag)
+            how = how_moved(table, qualname, names, args)
+            if not accepted:
+                reason = f"{cls.name} does not accept {names.flag}"
+                problems.append((cls.path, cls.line, reason))
+            elif how.kind != "own":
+                why = how.reason or how.kind
+                reason = f"{cls.name} has no move of its own that works ({why})"
+                problems.append((*where, reason))
+    return problems
+
+
+def _attributes(table: ClassTable, move: Method) -> set[str]:
+    return {
+        node.attr
+        for node in ast.walk(table.function(move))
+        if isinstance(node, ast.Attribute)
+    }

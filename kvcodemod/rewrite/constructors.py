@@ -1,0 +1,56 @@
+"""Constructors that have to take the flag: a parameter each, handed on if it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kvcodemod.facts.classes import ClassTable, Method
+from kvcodemod.facts.inits import accepts, next_init, super_after, super_init
+from kvcodemod.rewrite.edits import AddParameter, Edit, ForwardFlag
+from kvcodemod.rewrite.refusal import RefusedError
+
+
+def plan_parameters(
+    table: ClassTable, qualnames: Iterable[str], flag: str, roots: frozenset[str]
+) -> list[Edit]:
+    """Edits after which every class can be built with the flag.
+
+    `roots` are bare names of the abstract bases, whose constructor is everybody's.
+
+    Raises:
+        RefusedError: a class has no constructor of its own to take the parameter.
+    """
+    edits: list[Edit] = []
+    given: set[str] = set()
+    for qualname in sorted(qualnames, key=lambda q: (len(table.mro(q)), q)):
+        if accepts(table, qualname, flag, frozenset(given)):
+            continue
+        cls = table.classes[qualname]
+        init = table.lookup(qualname, "__init__")
+        if init is None or init.owner.rpartition(".")[2] in roots:
+            reason = f"{cls.name} has no constructor that could take {flag}"
+            raise RefusedError(cls.path, cls.line, reason)
+        place = (init.path, symbol(table, init), init.line)
+        edits.append(AddParameter(*place, name=flag))
+        given.add(init.owner)
+        if _reaches_one_that_takes_it(table, qualname, init, flag, frozenset(given)):
+            edits.append(ForwardFlag(*place, name=flag))
+    return edits
+
+
+def _reaches_one_that_takes_it(
+    table: ClassTable, qualname: str, init: Method, flag: str, given: frozenset[str]
+) -> bool:
+    call = super_init(table.function(init))
+    if call is None or next_init(table, qualname, init) is None:
+        return False
+    if any(k.arg == flag for k in call.keywords):
+        return False
+    after = super_after(table, init, call)
+    return accepts(table, qualname, flag, given, after)
+
+
+def symbol(table: ClassTable, method: Method) -> str:
+    """The method's name, qualified inside its module."""
+    module, _ = table.node(method.owner)
+    return f"{method.owner.removeprefix(f'{module.name}.')}.{method.name}"

@@ -1,0 +1,90 @@
+"""The places that construct a wrapper: what they have to pass, or why nothing."""
+
+from __future__ import annotations
+
+from kvcodemod.config import Names
+from kvcodemod.facts.bodies import walk_own
+from kvcodemod.facts.classes import ClassTable
+from kvcodemod.facts.composite import Build, Composite, Composites
+from kvcodemod.rewrite.constructors import plan_parameters
+from kvcodemod.rewrite.edits import Edit, PassFlag, Skipped
+from kvcodemod.rewrite.refusal import RefusedError
+
+
+def plan_sites(
+    table: ClassTable,
+    composites: Composites,
+    composite: Composite,
+    copy_flag: str,
+    skipped: list[Skipped],
+    names: Names,
+) -> list[Edit]:
+    """Edits at the construction sites of a wrapper and its subclasses.
+
+    With `always` there are none, and each site is listed as left alone. With
+    `spec-only` the constructors take the flag, and each site passes the expression
+    that its sibling pools get in the same function, or else in the same file.
+
+    Raises:
+        RefusedError: the siblings do not agree on an expression, or there is none.
+    """
+    family = table.below(composite.cls.qualname)
+    sites = composites.sites(family)
+    if copy_flag == "always":
+        for site in sites:
+            reason = f"the sub-pools always get {names.flag}: nothing to pass here"
+            skipped.append(Skipped(_symbol(site), site.path, site.line, reason))
+        return []
+    roots = frozenset(names.pool_bases)
+    edits = plan_parameters(table, family, names.flag, roots)
+    for site in sites:
+        if site.flag is not None:
+            reason = f"half-edited: already passes {names.flag}"
+            raise RefusedError(site.path, site.line, reason)
+        edits.append(
+            PassFlag(
+                path=site.path,
+                symbol=site.function,
+                line=site.line,
+                callee=site.callee,
+                name=names.flag,
+                value=_sibling_expression(table, site, names.flag),
+            )
+        )
+    return edits
+
+
+def _symbol(site: Build) -> str:
+    return f"{site.function} -> {site.callee}"
+
+
+def _sibling_expression(table: ClassTable, site: Build, flag: str) -> str:
+    """What other pools get for the flag here, as the source spells it."""
+    import ast
+
+    module = table.modules.get(site.path)
+    text = table.modules.tree.text(site.path).text
+    near: dict[str, int] = {}
+    far: dict[str, int] = {}
+    for name, node in module.names.items():
+        if isinstance(node, ast.ClassDef):
+            continue
+        for call in walk_own(node):
+            if not isinstance(call, ast.Call):
+                continue
+            for keyword in call.keywords:
+                value = keyword.value
+                if keyword.arg != flag or isinstance(value, ast.Name | ast.Constant):
+                    continue
+                spelled = ast.get_source_segment(text, value) or ast.unparse(value)
+                spelled = " ".join(spelled.split())
+                place = near if name == site.function else far
+                place[spelled] = value.lineno
+    for place in (near, far):
+        if len(place) == 1:
+            return f"({next(iter(place))})"
+        if place:
+            reason = f"sibling pools pass different expressions: {sorted(place)}"
+            raise RefusedError(site.path, site.line, reason)
+    reason = f"no sibling pool in this file gets {flag}, so what to pass is unknown"
+    raise RefusedError(site.path, site.line, reason)

@@ -1,0 +1,103 @@
+"""The code that gets written into SGLang, in the style that SGLang is formatted with.
+
+Every text is what `ruff format` (88 columns) gives, at the indentation it is meant for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+WIDTH = 88
+PLAN_FUNCTION = "plan_kv_row_move"
+MOVE_FUNCTION = "move_kv_rows"
+PLAN_ATTRIBUTE = "_kv_row_move"
+SUB_POOLS = "sub_pools"
+CHECK_FUNCTION = "check_movable_layout"
+
+
+def set_up(buffers: Iterable[str], flag: str) -> str:
+    """Statements for the end of a constructor, to stand at eight columns."""
+    rows = [f"self.{name}" for name in buffers]
+    argument = rows[0] if len(rows) == 1 else f"[{', '.join('*' + r for r in rows)}]"
+    head = f"self.{PLAN_ATTRIBUTE} = "
+    call = f"{PLAN_FUNCTION}({argument})"
+    if 12 + len(head) + len(call) > WIDTH:
+        call = f"{PLAN_FUNCTION}(\n        {argument}\n    )"
+    return f"{head}None\nif {flag}:\n    {head}{call}\n"
+
+
+def move(how: str, via: str, signature: str, args: tuple[str, ...]) -> str:
+    """A method that moves the rows of a class, to stand at four columns.
+
+    `how` and `via` are those of `facts.moves.Movability`.
+    """
+    given = ", ".join(args)
+    name = signature.removeprefix("def ").partition("(")[0]
+    match how:
+        case "rows":
+            lines = [f"    {MOVE_FUNCTION}(self.{PLAN_ATTRIBUTE}, {given})"]
+        case "method":
+            lines = [f"    self.{via}({given})"]
+        case "translated":
+            lines = ["    # The same slots as are written: translated as a write is."]
+            lines.append(f"    super().{name}(")
+            lines += [f"        self.{via}({arg})," for arg in args]
+            lines.append("    )")
+        case _:
+            raise ValueError(how)
+    return "\n".join([signature, *lines]) + "\n"
+
+
+def delegate(
+    move: str,
+    args: tuple[str, ...],
+    sub_pools: tuple[str, ...],
+    optional: tuple[str, ...],
+    check: str,
+) -> str:
+    """The body of a wrapper's move, to stand at eight columns.
+
+    With a `check` every sub-pool is checked before the first row is written, so that
+    no move is ever partial.
+    """
+    call = f"{move}({', '.join(args)})"
+    lines = [f"{SUB_POOLS} = ("]
+    lines += [f"    self.{name}," for name in sub_pools]
+    lines.append(")")
+    if check:
+        lines += [f"for pool in {SUB_POOLS}:", f"    {check}(pool)"]
+    lines.append(f"for pool in {SUB_POOLS}:")
+    if optional:
+        lines += ["    if pool is not None:", f"        pool.{call}"]
+    else:
+        lines.append(f"    pool.{call}")
+    return "\n".join(lines) + "\n"
+
+
+def check_layout(layout: str, movable: tuple[str, ...], move: str) -> str:
+    """A function that refuses a pool by name if its own move does not serve its layout.
+
+    Seen: with the `vectorized_5d` layout (ROCm, AITER) MHATokenToKVPool takes a block
+    for a slot, and would move the wrong bytes (mem_cache/memory_pool.py, 0.5.15 on).
+    """
+    known = ", ".join(f'"{name}"' for name in movable)
+    return f'''def {CHECK_FUNCTION}(pool):
+    """Raise NotImplementedError if {move} does not know the pool's layout."""
+    layout = getattr(pool, "{layout}", "{movable[0]}")
+    if layout not in ({known}):
+        raise NotImplementedError(
+            f"{move} does not support {{type(pool).__name__}} "
+            f"with {layout}={{layout!r}}."
+        )
+'''
+
+
+def fitted(name: str, value: str, column: int) -> str:
+    """`value` as text, in parentheses on lines of its own where `name=value,` is long.
+
+    `column` is where the keyword starts.
+    """
+    if column + len(name) + 1 + len(value) + 1 <= WIDTH:
+        return value
+    inner = value[1:-1] if value[0] == "(" and value[-1] == ")" else value
+    return f"(\n{' ' * (column + 4)}{inner}\n{' ' * column})"

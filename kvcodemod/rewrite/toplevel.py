@@ -1,0 +1,150 @@
+"""Edits at the top level of a module: the kernel's functions and imports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from kvcodemod.rewrite.edits import ExtendImport, InjectKernel
+from kvcodemod.rewrite.listing import insert
+from kvcodemod.rewrite.snippets import WIDTH
+
+Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+
+def inject(module: cst.Module, edit: InjectKernel) -> cst.Module | None:
+    """Put the functions in front of a class; None where the class is not there."""
+    for at, statement in enumerate(module.body):
+        if isinstance(statement, cst.ClassDef) and statement.name.value == edit.symbol:
+            config = module.config_for_parsing
+            text = edit.text.replace("\n", module.default_newline)
+            parsed = cst.parse_module(text, config)
+            fresh = list(parsed.body)
+            blank = cst.EmptyLine(indent=False)
+            first = fresh[0]
+            assert isinstance(first, cst.FunctionDef)
+            comments = [line for line in parsed.header if line.comment is not None]
+            lead = [blank, blank, *comments]
+            fresh[0] = first.with_changes(leading_lines=lead)
+            return module.with_changes(
+                body=[*module.body[:at], *fresh, *module.body[at:]]
+            )
+    return None
+
+
+def extend_import(module: cst.Module, edit: ExtendImport) -> cst.Module | None:
+    """Import more from a module, or the module; None where there is no place for it."""
+    if not edit.names:
+        return _add_plain(module, edit)
+    for at, statement in enumerate(module.body):
+        found = _import_from(statement)
+        if found is None or _dotted(module, found.module) != edit.module:
+            continue
+        if isinstance(found.names, cst.ImportStar) or found.relative:
+            continue
+        grown = found
+        for name in sorted(edit.names):
+            grown = _with_name(module, grown, name)
+        return _replaced(module, at, found, grown)
+    return _add_from(module, edit)
+
+
+def _with_name(module: cst.Module, node: cst.ImportFrom, name: str) -> cst.ImportFrom:
+    assert not isinstance(node.names, cst.ImportStar)
+    names = list(node.names)
+    key = _sort_key(name)
+    at = sum(1 for a in names if _sort_key(_dotted(module, a.name)) < key)
+    new = cst.ImportAlias(name=cst.Name(name))
+    if node.lpar is not None:
+        opening = node.lpar.whitespace_after
+        return node.with_changes(names=insert(names, at, new, opening))
+    flat = node.with_changes(names=insert(names, at, new, cst.SimpleWhitespace("")))
+    if len(module.code_for_node(flat)) <= WIDTH:
+        return flat
+    inner = cst.ParenthesizedWhitespace(
+        indent=True, last_line=cst.SimpleWhitespace(module.default_indent)
+    )
+    outer = cst.ParenthesizedWhitespace(indent=True)
+    assert not isinstance(flat.names, cst.ImportStar)
+    spread = [
+        alias.with_changes(comma=cst.Comma(whitespace_after=inner))
+        for alias in flat.names
+    ]
+    spread[-1] = spread[-1].with_changes(comma=cst.Comma(whitespace_after=outer))
+    return flat.with_changes(
+        names=spread,
+        lpar=cst.LeftParen(whitespace_after=inner),
+        rpar=cst.RightParen(),
+    )
+
+
+def _add_from(module: cst.Module, edit: ExtendImport) -> cst.Module | None:
+    """A new `from` line, sorted in among those of the same package."""
+    line = f"from {edit.module} import {', '.join(sorted(edit.names))}"
+    root = edit.module.partition(".")[0]
+    place = None
+    for at, statement in enumerate(module.body):
+        found = _import_from(statement)
+        name = _dotted(module, found.module) if found is not None else ""
+        if name.partition(".")[0] == root and (place is None or name < edit.module):
+            place = at if name > edit.module else at + 1
+    return _inserted(module, place, line)
+
+
+def _add_plain(module: cst.Module, edit: ExtendImport) -> cst.Module | None:
+    """A new `import` line, sorted in among those around `import torch`."""
+    line = f"import {edit.module}" + (f" as {edit.alias}" if edit.alias else "")
+    place = None
+    for at, statement in enumerate(module.body):
+        found = _import(statement)
+        if found is not None and found <= edit.module:
+            place = at + 1
+    return _inserted(module, place, line)
+
+
+def _inserted(module: cst.Module, place: int | None, line: str) -> cst.Module | None:
+    if place is None:
+        return None
+    (statement,) = cst.parse_module(line, module.config_for_parsing).body
+    body = [*module.body[:place], statement, *module.body[place:]]
+    return module.with_changes(body=body)
+
+
+def _import_from(statement: Statement) -> cst.ImportFrom | None:
+    if isinstance(statement, cst.SimpleStatementLine):
+        only: Sequence[cst.BaseSmallStatement] = statement.body
+        if len(only) == 1 and isinstance(only[0], cst.ImportFrom):
+            return only[0]
+    return None
+
+
+def _import(statement: Statement) -> str | None:
+    if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1:
+        only = statement.body[0]
+        if isinstance(only, cst.Import) and len(only.names) == 1:
+            return _text(only.names[0].name)
+    return None
+
+
+def _replaced(
+    module: cst.Module, at: int, old: cst.ImportFrom, new: cst.ImportFrom
+) -> cst.Module:
+    body = list(module.body)
+    body[at] = body[at].with_changes(body=[new])
+    return module.with_changes(body=body)
+
+
+def _dotted(module: cst.Module, node: cst.Attribute | cst.Name | None) -> str:
+    return _text(node) if node is not None else ""
+
+
+def _text(node: cst.BaseExpression) -> str:
+    return cst.Module(body=[]).code_for_node(node)
+
+
+def _sort_key(name: str) -> tuple[int, str, str]:
+    """The order of isort's default: CONSTANTS, then Classes, then functions."""
+    constant = name.isupper() and len(name) > 1
+    group = 0 if constant else 1 if name[:1].isupper() else 2
+    return group, name.casefold(), name
