@@ -1,25 +1,22 @@
-"""What a release's proof needs ahead on the path: older transformers for some."""
+"""What the proof of a real release needs: packages ahead on the path, and subjects."""
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from kvcodemod.verify.subject import CallSite, Wrapper
 from releases import cache_dir
 
-OLDER = (
-    "transformers==5.12.1",
-    "huggingface-hub<2",
-    "tokenizers==0.22.2",
-    "xgrammar==0.2.1",
-)
-"""0.5.15 to 0.5.19 do not import with a current transformers; 0.5.16 to 0.5.18 import
-xgrammar on the way to the pools."""
+OLDER = ("transformers==5.12.1", "huggingface-hub<2", "tokenizers==0.22.2")
+"""0.5.15 to 0.5.19 do not import with a current transformers."""
 
-CURRENT_FROM = 20
+GRAMMAR = ("xgrammar==0.2.1",)
+"""0.5.16 to 0.5.18 import it on the way to the pools, 0.5.20 when a pool is written."""
 
 
 def extra_path(version: str) -> list[Path]:
@@ -28,21 +25,87 @@ def extra_path(version: str) -> list[Path]:
     Raises:
         RuntimeError: the package index has them not, or cannot be reached.
     """
-    if int(version.split(".")[2]) >= CURRENT_FROM:
-        return []
-    tag = f"older-py{sys.version_info[0]}{sys.version_info[1]}"
-    home = cache_dir() / tag
+    number = int(version.split(".")[2])
+    found = [_installed("transformers-5.12.1", OLDER)] if number < 20 else []
+    if number in (16, 17, 18, 20):
+        found.append(_installed("xgrammar-0.2.1", GRAMMAR))
+    return found
+
+
+def _installed(name: str, requirements: tuple[str, ...]) -> Path:
+    home = cache_dir() / f"{name}-py{sys.version_info[0]}{sys.version_info[1]}"
     if home.exists():
-        return [home]
-    partial = home.with_name(f"{tag}.partial.{os.getpid()}")
+        return home
+    partial = home.with_name(f"{home.name}.partial.{os.getpid()}")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    command += ["--target", str(partial), *OLDER]
+    command += ["--target", str(partial), *requirements]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         shutil.rmtree(partial, ignore_errors=True)
-        raise RuntimeError(f"cannot install {OLDER}: {done.stderr[-800:]}")
+        text = f"cannot install {' '.join(requirements)}: {done.stderr[-800:]}"
+        raise RuntimeError(text)
     try:
         partial.rename(home)
     except OSError:  # another worker was first
         shutil.rmtree(partial, ignore_errors=True)
-    return [home]
+    return home
+
+
+PLAIN, NPU, NVFP4 = (
+    "MiniMaxSparseKVPool",
+    "NPUMiniMaxSparseKVPool",
+    "MiniMaxM3Nvfp4KVPool",
+)
+
+_FILES = {
+    PLAIN: "srt/mem_cache/memory_pool.py",
+    NPU: "srt/hardware_backend/npu/memory_pool_npu.py",
+    NVFP4: "srt/mem_cache/minimax_m3_nvfp4_pool.py",
+}
+
+_CALLERS = (
+    "srt/mem_cache/kv_cache_configurator.py",
+    "srt/model_executor/model_runner_kv_cache_mixin.py",
+)
+
+
+def subjects(package: Path) -> list[Wrapper]:
+    """The wrappers of a real release and their call sites, for the proof's own tests.
+
+    Written by hand for the family's files, so that these tests judge the proof and not
+    the static analysis that gives it its subjects elsewhere.
+    """
+    calls = _calls(package)
+    found = []
+    for name, path in _FILES.items():
+        file = package / path
+        lines = file.read_text("utf-8").splitlines() if file.exists() else []
+        at = [i for i, line in enumerate(lines, 1) if line.startswith(f"class {name}(")]
+        if at:
+            module = "sglang." + path.removesuffix(".py").replace("/", ".")
+            where = f"sglang/{path}"
+            own = [call for built, call in calls if name in built]
+            found.append(Wrapper(module, name, where, at[0], tuple(own)))
+    return found
+
+
+def _calls(package: Path) -> list[tuple[tuple[str, ...], CallSite]]:
+    """Calls that pass `idx_head_dim`, which nothing but this family takes."""
+    found = []
+    for path in _CALLERS:
+        file = package / path
+        if not file.exists():
+            continue
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if not isinstance(node, ast.Call):
+                continue
+            names = tuple(k.arg for k in node.keywords if k.arg)
+            if "idx_head_dim" not in names:
+                continue
+            called = ast.unparse(node.func)
+            built = (PLAIN, NVFP4) if called == "pool_cls" else (called,)
+            more = len(names) < len(node.keywords)
+            where = f"sglang/{path}"
+            call = CallSite(where, node.lineno, names, len(node.args), more)
+            found.append((built, call))
+    return found
