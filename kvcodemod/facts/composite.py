@@ -27,6 +27,7 @@ class Build:
         function: qualified name inside the module of the function it stands in.
         callee: the called expression as text (`main_pool_cls`).
         classes: qualified names of the classes that the callee can stand for.
+        positional: how many arguments are passed by position.
         keywords: names passed by keyword, in order.
         flag: the expression passed for the flag, as text, or None.
         splat: whether `**something` is passed too.
@@ -37,6 +38,7 @@ class Build:
     function: str
     callee: str
     classes: tuple[str, ...]
+    positional: int
     keywords: tuple[str, ...]
     flag: str | None
     splat: bool
@@ -283,6 +285,7 @@ class Composites:
             function=function,
             callee=ast.unparse(call.func),
             classes=tuple(sorted(classes)),
+            positional=len(call.args),
             keywords=tuple(k.arg for k in call.keywords if k.arg),
             flag=ast.unparse(flag) if flag is not None else None,
             splat=any(k.arg is None for k in call.keywords),

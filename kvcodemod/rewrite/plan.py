@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from kvcodemod.config import Names
 from kvcodemod.facts.classes import ClassTable, Method, Param, pool_table
 from kvcodemod.facts.composite import Composite, Composites, SubPool
+from kvcodemod.facts.family import rewritten
 from kvcodemod.facts.modules import Modules
 from kvcodemod.facts.moves import Movability, how_moved
-from kvcodemod.facts.scopes import assignments
 from kvcodemod.rewrite import snippets
 from kvcodemod.rewrite.completeness import incomplete
 from kvcodemod.rewrite.constructors import plan_parameters, symbol
@@ -98,11 +98,7 @@ def _check_named(table: ClassTable, waiting: list[Composite], options: Options) 
 def _nothing_to_do(table: ClassTable, composites: Composites, options: Options) -> Plan:
     """Tell a tree that needs nothing from one that has no such pool."""
     names = options.names
-    done = []
-    for composite in composites.all():
-        move = composite.move
-        if composite.cls.name == names.family or (move and _is_ours(table, move)):
-            done.append(composite)
+    done = list(rewritten(composites))
     for composite in done:
         problems = incomplete(table, composite, names)
         if problems:
@@ -116,12 +112,6 @@ def _nothing_to_do(table: ClassTable, composites: Composites, options: Options) 
         f"no pool here builds sub-pools and raises in {names.move} for want of "
         f"{names.flag}; there is nothing to do",
     )
-
-
-def _is_ours(table: ClassTable, move: Method) -> bool:
-    """Whether a wrapper's move is, or once was, what `apply` writes."""
-    bound = {name for name, _, _ in assignments(table.function(move))}
-    return snippets.SUB_POOLS in bound
 
 
 def _plan_composite(work: _Work, composite: Composite) -> None:

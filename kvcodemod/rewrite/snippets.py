@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kvcodemod.facts.family import SUB_POOLS
+
 WIDTH = 88
 PLAN_FUNCTION = "plan_kv_row_move"
 MOVE_FUNCTION = "move_kv_rows"
 PLAN_ATTRIBUTE = "_kv_row_move"
-SUB_POOLS = "sub_pools"
 CHECK_FUNCTION = "check_movable_layout"
 
 
@@ -92,12 +93,13 @@ def check_layout(layout: str, movable: tuple[str, ...], move: str) -> str:
 '''
 
 
-def fitted(name: str, value: str, column: int) -> str:
+def fitted(name: str, value: str, block: int, hang: int) -> str:
     """`value` as text, in parentheses on lines of its own where `name=value,` is long.
 
-    `column` is where the keyword starts.
+    The keyword starts `hang` columns into a block that is indented by `block`; the
+    lines of the text are indented from the block.
     """
-    if column + len(name) + 1 + len(value) + 1 <= WIDTH:
+    if block + hang + len(name) + 1 + len(value) + 1 <= WIDTH:
         return value
     inner = value[1:-1] if value[0] == "(" and value[-1] == ")" else value
-    return f"(\n{' ' * (column + 4)}{inner}\n{' ' * column})"
+    return f"(\n{' ' * (hang + 4)}{inner}\n{' ' * hang})"

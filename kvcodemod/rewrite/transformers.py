@@ -181,9 +181,9 @@ class PassFlagTransformer(Scoped):
     ) -> cst.BaseExpression:
         text = self.value
         if isinstance(opening, cst.ParenthesizedWhitespace):
-            column = self.indents * len(self.indent)
-            column += len(opening.last_line.value)
-            text = snippets.fitted(self.name, text, column)
+            block = self.indents * len(self.indent)
+            hang = len(opening.last_line.value)
+            text = snippets.fitted(self.name, text, block, hang)
         text = text.replace("\n", self.newline)
         return cst.parse_expression(text, self.config)
 
