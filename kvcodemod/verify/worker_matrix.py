@@ -55,6 +55,8 @@ class Config:
         ]
         words = {**HND, **NATIVE, **FIA}
         parts += [f"{k}={v}" for k, v in self.env.items() if k in words]
+        if self.size != SIZE:
+            parts.append(f"{self.size} slots")
         if self.before or self.after:
             parts.append(f"stage from layer {len(self.before)}")
         if self.hisparse:
@@ -140,6 +142,8 @@ def configs(kind: str, base: Config, hisparse: bool) -> list[Config]:
     found += [
         Config(**_WIDE, split="k", brief=True),
         Config(head_dim=700, split="v", brief=True),
+        # More pairs than a kernel may be compiled for.
+        Config(size=8192, split="k", brief=True),
     ]
     if hisparse:
         found += [
