@@ -42,6 +42,13 @@ from kvcodemod.tree.write import WriteError, finish_pending, pending
     help="Build sub-pools with the flag always, or as their sibling pools get it.",
 )
 @click.option(
+    "--kernel",
+    type=click.Choice(["pools", "all"]),
+    default="pools",
+    show_default=True,
+    help="Move by the injected kernel: pools without a move, or all slot-major ones.",
+)
+@click.option(
     "--pool",
     "pools",
     multiple=True,
@@ -67,6 +74,7 @@ def command(
     check: bool,
     patch: Path | None,
     copy_flag: str,
+    kernel: str,
     pools: tuple[str, ...],
     verify: bool,
     python: Path | None,
@@ -86,7 +94,7 @@ def command(
         if pending(package):
             _finish(SourceTree(package), dry)
         tree = SourceTree(package)
-        rewrite = prepare(tree, Options(copy_flag=copy_flag, pools=pools))
+        rewrite = prepare(tree, Options(copy_flag, kernel, pools))
         if patch is not None:
             patch.write_bytes(patch_of(tree, rewrite))
         proof = _proof(tree, python) if verify else None

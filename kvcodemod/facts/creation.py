@@ -86,11 +86,7 @@ def row_buffers(
     rows cannot be moved by slot. A row is slot-major where the last two dimensions
     are heads and head size and no other dimension is one of heads.
     """
-    wanted: list[str] = []
-    for getters in (names.key_getters, names.value_getters):
-        attr = _handed_out(table, qualname, getters)
-        if attr and attr not in wanted:
-            wanted.append(attr)
+    wanted = handed_out(table, qualname, names)
     if not wanted:
         return (), "no buffer is handed out by its getters"
     made: dict[str, list[ast.expr]] = {}
@@ -109,7 +105,17 @@ def row_buffers(
         if not _slot_major(shape):
             text = ", ".join(ast.unparse(dim) for dim in shape)
             return (), f"a buffer of shape ({text}) is not slot-major"
-    return tuple(wanted), ""
+    return wanted, ""
+
+
+def handed_out(table: ClassTable, qualname: str, names: Names) -> tuple[str, ...]:
+    """The attributes that the getters of a class take a layer's buffers from."""
+    wanted: list[str] = []
+    for getters in (names.key_getters, names.value_getters):
+        attr = _handed_out(table, qualname, getters)
+        if attr and attr not in wanted:
+            wanted.append(attr)
+    return tuple(wanted)
 
 
 def _handed_out(
@@ -135,10 +141,11 @@ def _linked(made: dict[str, list[ast.expr]], wanted: set[str]) -> set[str]:
             for node in ast.walk(value):
                 name = dotted(node) or ""
                 other = name.removeprefix("self.")
-                if name.startswith("self.") and other in made and other != attr:
-                    if any(_allocates(v) for v in made[other]) or _is_view(value):
-                        links.setdefault(attr, set()).add(other)
-                        links.setdefault(other, set()).add(attr)
+                if not name.startswith("self.") or other not in made or other == attr:
+                    continue
+                if any(_allocates(v) for v in made[other]) or _is_view(value):
+                    links.setdefault(attr, set()).add(other)
+                    links.setdefault(other, set()).add(attr)
     result, todo = set(wanted), list(wanted)
     while todo:
         fresh = links.get(todo.pop(), set()) - result

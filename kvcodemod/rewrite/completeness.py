@@ -8,7 +8,9 @@ from kvcodemod.config import Names
 from kvcodemod.facts.classes import ClassTable, Method
 from kvcodemod.facts.composite import Composite
 from kvcodemod.facts.inits import accepts
+from kvcodemod.facts.modules import dotted
 from kvcodemod.facts.moves import how_moved
+from kvcodemod.rewrite.snippets import OTHERS_ATTRIBUTE, SHARED_FUNCTION
 
 
 def incomplete(
@@ -21,7 +23,7 @@ def incomplete(
         line = move.line if move else composite.cls.line
         reason = f"{composite.cls.name}.{names.move} does not move"
         return [*problems, (composite.cls.path, line, reason)]
-    used = _attributes(table, move)
+    used = _moved(table, composite, move)
     args = tuple(p.name for p in move.params[1:])
     for sub_pool in composite.sub_pools:
         where = (composite.cls.path, sub_pool.line)
@@ -46,9 +48,16 @@ def incomplete(
     return problems
 
 
-def _attributes(table: ClassTable, move: Method) -> set[str]:
-    return {
-        node.attr
-        for node in ast.walk(table.function(move))
-        if isinstance(node, ast.Attribute)
-    }
+def _moved(table: ClassTable, composite: Composite, move: Method) -> set[str]:
+    """Attributes that a move names, or that its constructor plans a shared move for."""
+    used = _attributes(table.function(move))
+    init = composite.cls.method("__init__")
+    if OTHERS_ATTRIBUTE in used and init is not None:
+        for node in ast.walk(table.function(init)):
+            if isinstance(node, ast.Call) and dotted(node.func) == SHARED_FUNCTION:
+                used |= _attributes(node)
+    return used
+
+
+def _attributes(node: ast.AST) -> set[str]:
+    return {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}

@@ -50,9 +50,18 @@ class PassFlag(Edit):
 
 @dataclass(frozen=True)
 class SetUpMove(Edit):
-    """Plan the moves at the end of a constructor."""
+    """Plan the moves at the end of a constructor; `layout`: only under that value."""
 
     buffers: tuple[str, ...]
+    flag: str
+    layout: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class SetUpShared(Edit):
+    """Plan the moves of a wrapper's sub-pools at the end of its constructor."""
+
+    sub_pools: tuple[str, ...]
     flag: str
 
 
@@ -75,6 +84,7 @@ class DelegateMove(Edit):
     optional: tuple[str, ...]
     args: tuple[str, ...]
     check: str = ""
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ class InjectKernel(Edit):
 
 @dataclass(frozen=True)
 class InjectCheck(InjectKernel):
-    """Put a function that refuses unknown layouts in front of a wrapper."""
+    """Put the functions that a wrapper's own move calls in front of it."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,7 @@ _KINDS: dict[type[Edit], str] = {
     ForwardFlag: "forward-flag",
     PassFlag: "pass-flag",
     SetUpMove: "set-up-move",
+    SetUpShared: "set-up-move",
     AddMove: "add-move",
     DelegateMove: "delegate-move",
     InjectKernel: "inject-kernel",

@@ -16,6 +16,7 @@ from kvcodemod.rewrite.edits import (
     InjectKernel,
     PassFlag,
     SetUpMove,
+    SetUpShared,
 )
 from kvcodemod.rewrite.refusal import RefusedError
 from kvcodemod.rewrite.toplevel import extend_import, inject
@@ -71,7 +72,7 @@ def _transformer(module: cst.Module, edit: Edit) -> Scoped:
             return ForwardFlagTransformer(edit, module)
         case PassFlag():
             return PassFlagTransformer(edit, module)
-        case SetUpMove():
+        case SetUpMove() | SetUpShared():
             return SetUpMoveTransformer(edit, module)
         case AddMove():
             return AddMoveTransformer(edit, module)

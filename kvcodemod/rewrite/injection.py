@@ -9,29 +9,54 @@ from kvcodemod.facts.modules import Module
 from kvcodemod.kernels.source import injected_names, injected_source
 from kvcodemod.rewrite.edits import Edit, ExtendImport, InjectCheck, InjectKernel
 from kvcodemod.rewrite.refusal import RefusedError
-from kvcodemod.rewrite.snippets import CHECK_FUNCTION, MOVE_FUNCTION, PLAN_FUNCTION
+from kvcodemod.rewrite.snippets import (
+    CHECK_FUNCTION,
+    MOVE_FUNCTION,
+    PLAN_FUNCTION,
+    SHARED_FUNCTION,
+)
 
 _NEEDED = {"torch": ("torch", ""), "triton": ("triton", "")}
 _NEEDED["tl"] = ("triton.language", "tl")
 
 
-def plan_injection(table: ClassTable, wrapper: str, rows: list[str]) -> list[Edit]:
-    """Edits that make the kernel's functions known wherever a class of `rows` stands.
+def plan_injection(table: ClassTable, users: list[str]) -> list[Edit]:
+    """Edits that make the kernel's functions known wherever a class of `users` stands.
 
-    It goes in front of the first of them in the wrapper's own module, or in the
-    first module by name; the other modules import from there.
+    They go in front of the first such class of a module. A module that imports that
+    one already takes them from there; nothing else is ever made to import a module
+    that it did not, as that could close a circle.
 
     Raises:
         RefusedError: a name of the kernel is already taken, or the class stands where
             no function can be put in front of it.
     """
-    if not rows:
-        return []
-    home, _ = table.node(wrapper)
-    modules = {table.node(q)[0].path: table.node(q)[0] for q in sorted(rows)}
-    target = modules.get(home.path) or modules[min(modules)]
+    modules = {module.path: module for module, _ in map(table.node, sorted(users))}
+    edits: list[Edit] = []
+    while modules:
+        target = min(
+            modules.values(),
+            key=lambda m: (-len(_importers(m, modules)), m.path),
+        )
+        edits += _inject(table, target, users)
+        del modules[target.path]
+        for path in _importers(target, modules):
+            edits.append(_share(table, modules.pop(path), target, users))
+    return edits
+
+
+def _importers(target: Module, modules: dict[str, Module]) -> list[str]:
+    return [
+        path
+        for path, module in sorted(modules.items())
+        if module is not target
+        and any(full.startswith(f"{target.name}.") for full in module.imports.values())
+    ]
+
+
+def _inject(table: ClassTable, target: Module, users: list[str]) -> list[Edit]:
     first = min(
-        (table.classes[q] for q in rows if table.classes[q].path == target.path),
+        (table.classes[q] for q in users if table.classes[q].path == target.path),
         key=lambda cls: cls.line,
     )
     for name in injected_names():
@@ -39,49 +64,41 @@ def plan_injection(table: ClassTable, wrapper: str, rows: list[str]) -> list[Edi
             line = target.names[name].lineno
             raise RefusedError(target.path, line, f"half-edited: has a `{name}`")
     symbol = first.qualname.removeprefix(f"{target.name}.").partition(".")[0]
-    edits: list[Edit] = [
-        InjectKernel(
-            target.path, symbol, _top_line(target, first.line), injected_source()
-        )
-    ]
+    line = _top_line(target, first.line)
+    edits: list[Edit] = [InjectKernel(target.path, symbol, line, injected_source())]
     for local, (full, alias) in _NEEDED.items():
         if target.imports.get(local) != full:
             if local in target.imports or local in target.names:
-                line = first.line
-                raise RefusedError(target.path, line, f"`{local}` is not {full}")
+                raise RefusedError(target.path, first.line, f"`{local}` is not {full}")
             edits.append(ExtendImport(target.path, full, 1, full, alias=alias))
-    for path, module in sorted(modules.items()):
-        if path != target.path:
-            missing = (MOVE_FUNCTION, PLAN_FUNCTION)
-            users = [q for q in rows if table.classes[q].path == path]
-            names = (
-                missing if not _all_inherit(table, users, rows) else (PLAN_FUNCTION,)
-            )
-            line = _import_line(module, target.name)
-            edits.append(
-                ExtendImport(path, target.name, line, target.name, names=names)
-            )
     return edits
 
 
-def plan_check(table: ClassTable, wrapper: str, text: str) -> Edit:
-    """The function that a wrapper's move calls before it writes, in front of it.
+def _share(table: ClassTable, module: Module, target: Module, users: list[str]) -> Edit:
+    here = [q for q in users if table.classes[q].path == module.path]
+    # a class that inherits its move only plans it
+    moves = any(not any(a in users for a in table.mro(q)[1:]) for q in here)
+    names = (MOVE_FUNCTION, PLAN_FUNCTION) if moves else (PLAN_FUNCTION,)
+    line = _import_line(module, target.name)
+    return ExtendImport(module.path, target.name, line, target.name, names=names)
+
+
+def plan_check(table: ClassTable, wrapper: str, texts: list[str]) -> list[Edit]:
+    """The functions that a wrapper's own move calls, in front of it.
 
     Raises:
-        RefusedError: the name is taken, or the class stands inside another statement.
+        RefusedError: a name is taken, or the class stands inside another statement.
     """
+    if not texts:
+        return []
     module, _ = table.node(wrapper)
     cls = table.classes[wrapper]
-    if CHECK_FUNCTION in module.names:
-        line = module.names[CHECK_FUNCTION].lineno
-        reason = f"half-edited: has a `{CHECK_FUNCTION}`"
-        raise RefusedError(module.path, line, reason)
-    return InjectCheck(cls.path, cls.name, _top_line(module, cls.line), text)
-
-
-def _all_inherit(table: ClassTable, users: list[str], rows: list[str]) -> bool:
-    """Whether every class inherits its move from another one that gets it."""
-    return all(any(a in rows for a in table.mro(q)[1:]) for q in users)
+    for name in (CHECK_FUNCTION, SHARED_FUNCTION):
+        if name in module.names:
+            line = module.names[name].lineno
+            raise RefusedError(module.path, line, f"half-edited: has a `{name}`")
+    text = "\n\n".join(texts)
+    return [InjectCheck(cls.path, cls.name, _top_line(module, cls.line), text)]
 
 
 def _top_line(module: Module, line: int) -> int:

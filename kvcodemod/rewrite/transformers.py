@@ -16,6 +16,7 @@ from kvcodemod.rewrite.edits import (
     ForwardFlag,
     PassFlag,
     SetUpMove,
+    SetUpShared,
 )
 from kvcodemod.rewrite.listing import insert
 
@@ -210,10 +211,15 @@ class ForwardFlagTransformer(PassFlagTransformer):
 class SetUpMoveTransformer(Scoped):
     """Statements that plan the moves, at the end of a constructor."""
 
-    def __init__(self, edit: SetUpMove, module: cst.Module) -> None:
-        """Take the buffers to plan for."""
+    def __init__(self, edit: SetUpMove | SetUpShared, module: cst.Module) -> None:
+        """Take the buffers or the sub-pools to plan for."""
         super().__init__(edit, module)
-        self.text = snippets.set_up(edit.buffers, edit.flag)
+        if isinstance(edit, SetUpShared):
+            self.text = snippets.set_up_shared(edit.sub_pools, edit.flag)
+        else:
+            self.text = snippets.set_up(
+                edit.buffers, edit.flag, *(edit.layout or ("", ""))
+            )
 
     def edit(self, node: _Node) -> _Node:
         body = self.extended(node.body, self.statements(self.text))
@@ -241,13 +247,12 @@ class DelegateMoveTransformer(Scoped):
     def __init__(self, edit: DelegateMove, module: cst.Module) -> None:
         """Take the sub-pools in order."""
         super().__init__(edit, module)
-        self.text = snippets.delegate(
-            self.target[-1],
-            edit.args,
-            edit.sub_pools,
-            edit.optional,
-            edit.check,
-        )
+        move, args = self.target[-1], edit.args
+        if edit.shared:
+            self.text = snippets.delegate_shared(move, args, edit.check)
+        else:
+            pools, optional = edit.sub_pools, edit.optional
+            self.text = snippets.delegate(move, args, pools, optional, edit.check)
 
     def edit(self, node: _Node) -> _Node:
         body: list[cst.BaseStatement] = self.statements(self.text)
