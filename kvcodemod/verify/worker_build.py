@@ -127,16 +127,17 @@ def build(
 @contextlib.contextmanager
 def environment(extra: dict[str, str]) -> Iterator[None]:
     """Set the layout switches for a while; the others are off."""
-    for name in (*HND, *NATIVE, *FIA):
-        os.environ.pop(name, None)
-    os.environ.update(extra)
     # The tree's own check of slot ranges: better an error than memory overwritten.
-    os.environ["SGLANG_ENABLE_ASYNC_ASSERT"] = "1"
+    checked = {"SGLANG_ENABLE_ASYNC_ASSERT": "1", **extra}
+    names = (*HND, *NATIVE, *FIA, *checked)
+    before = {name: os.environ.pop(name) for name in names if name in os.environ}
+    os.environ.update(checked)
     try:
         yield
     finally:
-        for name in extra:
+        for name in names:
             os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 def register_mapping(wrapper: Any, memory: Memory, seed: int) -> Memory:

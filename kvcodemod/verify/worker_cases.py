@@ -114,17 +114,18 @@ class Prover:
         """Whether the tree's own writers agree with where the proof looks for rows."""
         try:
             wrapper = building.build(self.cls, config, self.device)
-            memory = survey(wrapper)
         except Exception as error:
             return _result([("", self._not_built(error))])
-        if config.hisparse:
-            memory = building.register_mapping(wrapper, memory, self.seed)
+        try:
+            memory = self._survey(wrapper, config)
+        except LayoutError as error:
+            return _unlocated(error)
         with building.environment(config.env):
             found, why = check_writers(wrapper, memory, config, self.seed)
-        result = _result([("", difference) for difference in found])
         if found:
-            result["status"] = "unchecked"
-        elif why:
+            return _result([("", difference) for difference in found], "unchecked")
+        result = _result([])
+        if why:
             name = f"{self.cls.__name__}, {config.name}"
             result["note"] = (
                 f"rows not checked against the tree's writers: {name}: {why}"
@@ -170,14 +171,9 @@ class Prover:
 
     def _judge(self, wrapper: Any, config: Config) -> dict[str, Any]:
         try:
-            memory = survey(wrapper)
-            if config.hisparse:
-                memory = building.register_mapping(wrapper, memory, self.seed)
+            memory = self._survey(wrapper, config)
         except LayoutError as error:
-            place, _, detail = str(error).partition(": ")
-            reason = "its rows cannot be located"
-            different = Difference(place, "", reason, detail)
-            return _result([("", different)], "unchecked")
+            return _unlocated(error)
         failures: list[tuple[str, Difference]] = []
         moves = 0
         originals = fill(memory, self.seed)
@@ -191,6 +187,12 @@ class Prover:
                 if enough or (found and hopeless):
                     break
         return _result(failures, moves=moves, pools=_pools(wrapper, memory))
+
+    def _survey(self, wrapper: Any, config: Config) -> Memory:
+        memory = survey(wrapper)
+        if config.hisparse:
+            memory = building.register_mapping(wrapper, memory, self.seed)
+        return memory
 
     def _patterns(self, memory: Memory, brief: bool) -> list[Pattern]:
         mapping = next((v.mapping for v in memory.views if v.mapping is not None), None)
@@ -240,6 +242,12 @@ def _pools(wrapper: Any, memory: Memory) -> list[dict[str, Any]]:
         }
         for name, pool in sub_pools(wrapper).items()
     ]
+
+
+def _unlocated(error: LayoutError) -> dict[str, Any]:
+    place, _, detail = str(error).partition(": ")
+    different = Difference(place, "", "its rows cannot be located", detail)
+    return _result([("", different)], "unchecked")
 
 
 def _guilty(error: BaseException, wrapper: Any) -> str:
