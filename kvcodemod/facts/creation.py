@@ -99,7 +99,7 @@ def row_buffers(
         if attr not in linked and any(_allocates(value) for value in values):
             return (), f"it also holds `{attr}`, which is not one of its row buffers"
     shapes = [s for a in sorted(linked) for v in made.get(a, ()) for s in _shapes(v)]
-    if not shapes:
+    if not all(shapes) or not shapes:
         return (), "the shape of its buffers is not written out"
     for shape in shapes:
         if not _slot_major(shape):

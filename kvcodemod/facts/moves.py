@@ -12,6 +12,7 @@ from kvcodemod.facts.bodies import walk_own, without_docstring
 from kvcodemod.facts.classes import ClassTable, Method
 from kvcodemod.facts.creation import layouts_of, row_buffers
 from kvcodemod.facts.modules import Function, dotted
+from kvcodemod.facts.scopes import assignments
 
 MoveKind = Literal["own", "translated", "method", "rows", "none"]
 
@@ -48,16 +49,28 @@ def how_moved(
         return Movability(qualname, kind, via, buffers, layouts, reason)
 
     move = table.lookup(qualname, names.move)
-    if move is not None and move.verdict == "raises":
-        return answer("none", reason=f"its {names.move} raises NotImplementedError")
-    if move is not None and not setup_disabled(table, qualname, move, names):
-        via = _translator(table, qualname, move.owner, names)
+    if move is not None and move.verdict in ("raises", "noop"):
+        if move.owner.rpartition(".")[2] in names.pool_bases:
+            move = None  # the abstract one
+        elif move.verdict == "raises":
+            return answer("none", reason=f"its {names.move} raises NotImplementedError")
+        else:
+            return answer("none", reason=f"its {names.move} does nothing")
+    works = move is not None and not setup_disabled(table, qualname, move, names)
+    try:
+        mover = move.owner if move is not None and works else ""
+        via = _translator(table, qualname, mover, names)
+    except _UnclearError as error:
+        return answer("none", reason=str(error))
+    if works:
         return answer("translated", via) if via else answer("own")
     if move is None:
         for method in _methods_in_order(table, qualname):
             if method.verdict == "ok" and _takes(method, args):
                 return answer("method", method.name)
     buffers, reason = row_buffers(table, qualname, names)
+    if via:
+        reason = f"it maps slots by `{via}` and has no move that could be handed them"
     if reason:
         return answer("none", reason=reason)
     return answer("rows", buffers=buffers)
@@ -108,10 +121,14 @@ def _only_clears(function: Function) -> bool:
         if not (
             isinstance(statement, ast.Assign)
             and isinstance(statement.value, ast.Constant)
-            and statement.value.value is None
+            and not statement.value.value
         ):
             return False
     return True
+
+
+class _UnclearError(Exception):
+    """Slots are mapped before they are written, in a way that is not understood."""
 
 
 def _translator(table: ClassTable, qualname: str, mover: str, names: Names) -> str:
@@ -128,30 +145,41 @@ def _translator(table: ClassTable, qualname: str, mover: str, names: Names) -> s
         if write is None:
             continue
         function = table.function(write)
-        mapped = {
-            target.id: call.func.attr
-            for node in walk_own(function)
-            if isinstance(node, ast.Assign)
-            for target, call in [(node.targets[0], node.value)]
-            if isinstance(target, ast.Name)
-            and isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Attribute)
-            and dotted(call.func.value) == "self"
-            and len(call.args) == 1
-        }
         for call in walk_own(function):
             if isinstance(call, ast.Call) and _is_super_call(call, names.write):
-                for value in [*call.args, *(k.value for k in call.keywords)]:
-                    if isinstance(value, ast.Name) and value.id in mapped:
-                        return mapped[value.id]
-                    if (
-                        isinstance(value, ast.Call)
-                        and isinstance(value.func, ast.Attribute)
-                        and dotted(value.func.value) == "self"
-                        and len(value.args) == 1
-                    ):
-                        return value.func.attr
+                via = _mapped_by(write, function, call)
+                if via:
+                    return via
     return ""
+
+
+def _mapped_by(write: Method, function: Function, call: ast.Call) -> str:
+    """The method that maps the slots which `super()` is handed, the second argument.
+
+    Raises:
+        _UnclearError: they are neither the slots as given nor what a method returns.
+    """
+    slots = [p.name for p in write.params if p.kind == "positional"][2:3]
+    by_name = [k.value for k in call.keywords if k.arg in slots]
+    handed = by_name[0] if by_name else call.args[1] if len(call.args) > 1 else None
+    if handed is None or any(isinstance(a, ast.Starred) for a in call.args[:2]):
+        return ""  # *args, **kwargs: handed on as they came
+    bound = [v for name, v, _ in assignments(function) if name == dotted(handed)]
+    if not bound and dotted(handed) in slots:
+        return ""
+    via = ""
+    for value in bound or [handed]:
+        if not (
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Attribute)
+            and dotted(value.func.value) == "self"
+            and len(value.args) == 1
+            and not value.keywords
+        ):
+            reason = f"it maps slots by `{ast.unparse(value)}` before it writes"
+            raise _UnclearError(f"{reason} (line {call.lineno}), which is not a method")
+        via = value.func.attr
+    return via
 
 
 def _is_super_call(call: ast.Call, method: str) -> bool:

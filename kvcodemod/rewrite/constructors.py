@@ -11,11 +11,16 @@ from kvcodemod.rewrite.refusal import RefusedError
 
 
 def plan_parameters(
-    table: ClassTable, qualnames: Iterable[str], flag: str, roots: frozenset[str]
+    table: ClassTable,
+    qualnames: Iterable[str],
+    flag: str,
+    roots: frozenset[str],
+    by_name: frozenset[str] = frozenset(),
 ) -> list[Edit]:
     """Edits after which every class can be built with the flag.
 
     `roots` are bare names of the abstract bases, whose constructor is everybody's.
+    The constructors of `by_name` read the flag: `**kwargs` is not enough for them.
 
     Raises:
         RefusedError: a class has no constructor of its own to take the parameter.
@@ -23,10 +28,11 @@ def plan_parameters(
     edits: list[Edit] = []
     given: set[str] = set()
     for qualname in sorted(qualnames, key=lambda q: (len(table.mro(q)), q)):
-        if accepts(table, qualname, flag, frozenset(given)):
-            continue
         cls = table.classes[qualname]
         init = table.lookup(qualname, "__init__")
+        unnamed = qualname in by_name and not _names(init, flag, given)
+        if not unnamed and accepts(table, qualname, flag, frozenset(given)):
+            continue
         if init is None or init.owner.rpartition(".")[2] in roots:
             reason = f"{cls.name} has no constructor that could take {flag}"
             raise RefusedError(cls.path, cls.line, reason)
@@ -36,6 +42,12 @@ def plan_parameters(
         if _reaches_one_that_takes_it(table, qualname, init, flag, frozenset(given)):
             edits.append(ForwardFlag(*place, name=flag))
     return edits
+
+
+def _names(init: Method | None, flag: str, given: set[str]) -> bool:
+    return init is None or (
+        init.owner in given or any(p.name == flag for p in init.params)
+    )
 
 
 def _reaches_one_that_takes_it(

@@ -89,7 +89,9 @@ def plan_wrapper(work: Work, composite: Composite) -> None:
                 PassFlag(*place, build.callee, names.flag, work.flag_value)
             )
     roots = frozenset(names.pool_bases)
-    work.edits += plan_parameters(work.table, moved, names.flag, roots)
+    reading = {"rows", "translated"} if work.shared else {"rows"}
+    by_name = frozenset(q for q, how in moved.items() if how.kind in reading)
+    work.edits += plan_parameters(work.table, moved, names.flag, roots, by_name)
     signature = _signature(work.table, composite.move)
     for how in _base_first(work.table, moved.values()):
         _plan_move(work, how, signature, args, moved)
