@@ -1,7 +1,7 @@
 """Real SGLang releases for the tests: fetched from the package index, cached outside the tree.
 
-The cache is `$KVCODEMOD_TEST_CACHE`, or `~/.cache/kvcodemod-tests`. Only `.py` files
-are unpacked; nothing of SGLang is ever written into this repository.
+The cache is `$KVCODEMOD_TEST_CACHE`, or `~/.cache/kvcodemod-tests`. Compiled libraries
+are not unpacked; nothing of SGLang is ever written into this repository.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pristine(version: str) -> Path:
     Raises:
         RuntimeError: the package index has no such wheel, or cannot be reached.
     """
-    home = cache_dir() / f"sglang-{version}"
+    home = cache_dir() / f"sglang-{version}-tree"
     if (home / ".complete").exists():
         return home
     wheels = cache_dir() / "wheels"
@@ -47,7 +47,7 @@ def pristine(version: str) -> Path:
     partial = home.with_name(f"{home.name}.partial.{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
     with zipfile.ZipFile(found[0]) as wheel:
-        names = [n for n in wheel.namelist() if n.endswith((".py", "/METADATA"))]
+        names = [n for n in wheel.namelist() if not n.endswith(".so")]
         wheel.extractall(partial, names)
     (partial / ".complete").touch()
     try:

@@ -88,7 +88,11 @@ def sub_pools(wrapper: Any) -> dict[str, Any]:
     """The pools that a wrapper owns, by attribute; itself when it owns none."""
     kind = base_class(type(wrapper))
     found: dict[str, Any] = {}
-    for name, value in sorted(vars(wrapper).items()):
+    # a pool that stands in a list too goes by its own attribute
+    held = vars(wrapper).items()
+    for name, value in sorted(
+        held, key=lambda kv: (not isinstance(kv[1], kind), kv[0])
+    ):
         for label, item in _items(name, value):
             if isinstance(item, kind) and all(item is not p for p in found.values()):
                 found[label] = item
