@@ -16,6 +16,8 @@ class Names:
         pool_words, allocator_words: what fields, parameters and locals that hold one
             are called; a prefix before an underscore does not matter.
         pool_getters: functions and methods that hand out a pool.
+        draft_words: words in the name of what belongs to the draft model, and
+        draft_option: the condition that holds where its pool is built.
         entry_folders: where the paths that are checked begin.
         helper_folders: where plain functions are followed on the way.
         carrier_files: files whose classes carry an allocator along, so that their
@@ -39,6 +41,8 @@ class Names:
     pool_words: tuple[str, ...] = ("token_to_kv_pool", "kvcache")
     allocator_words: tuple[str, ...] = ("token_to_kv_pool_allocator",)
     pool_getters: tuple[str, ...] = ("get_kvcache", "get_token_to_kv_pool")
+    draft_words: tuple[str, ...] = ("draft",)
+    draft_option: str = "is_draft_worker"
     entry_folders: tuple[str, ...] = ("srt/speculative/",)
     helper_folders: tuple[str, ...] = ("srt/mem_cache/",)
     carrier_files: tuple[str, ...] = ("srt/managers/schedule_batch.py",)

@@ -54,10 +54,28 @@ def walk_own(node: Function) -> Iterator[ast.AST]:
     while todo:
         child = todo.pop()
         yield child
-        if not isinstance(
-            child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-        ):
-            todo.extend(reversed(list(ast.iter_child_nodes(child))))
+        if child.__class__ not in _CLOSED:
+            todo.extend(reversed(children(child)))
+
+
+_CLOSED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+_LEAVES_OF_SYNTAX = frozenset({ast.Name, ast.Constant, ast.Pass})
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node in source order, without contexts: a fast `ast.walk` step."""
+    if node.__class__ in _LEAVES_OF_SYNTAX:
+        return []
+    found: list[ast.AST] = []
+    for name in node._fields:
+        if name == "ctx":
+            continue
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            found.extend(part for part in value if isinstance(part, ast.AST))
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
 
 
 def is_refusal(statement: ast.stmt) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kvcodemod.tree.source import SourceTree
 
-_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^)]*)\)")
+_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^)]{0,4000})\)")
 _WORD = re.compile(rb"\w+")
 _LONGEST = 80
 """Bytes; longer identifiers are not looked for."""
@@ -67,15 +67,59 @@ def _aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         at = data.find(b" as ", at + 4)
 
 
+def covering(names: frozenset[str], size: int = 6) -> tuple[str, ...]:
+    """A few short strings of which every name contains at least one.
+
+    One search for each of them stands in for one search for each of many names.
+    """
+    left = set(names)
+    found: list[str] = []
+    while left:
+        count: dict[str, int] = {}
+        for name in left:
+            for at in range(max(1, len(name) - size + 1)):
+                part = name[at : at + size]
+                count[part] = count.get(part, 0) + 1
+        best = min(count, key=lambda part: (-count[part], part))
+        found.append(best)
+        left = {name for name in left if best not in name}
+    return tuple(found)
+
+
 def files_naming(tree: SourceTree, names: frozenset[str]) -> tuple[str, ...]:
     """The files in whose text any of the names occurs as a whole word, sorted."""
     if not names:
         return ()
+    short = [part.encode() for part in covering(names)]
     needles = [name.encode() for name in sorted(names)]
-    whole = re.compile(rb"\b(?:" + b"|".join(map(re.escape, needles)) + rb")\b")
     found = []
     for path in tree.paths:
         data = tree.data(path)
-        if any(needle in data for needle in needles) and whole.search(data):
+        if any(part in data for part in short) and any(
+            _stands(needle, data) for needle in needles
+        ):
             found.append(path)
     return tuple(found)
+
+
+def _stands(needle: bytes, data: bytes) -> bool:
+    """Whether a name occurs as a whole word."""
+    at = data.find(needle)
+    while at >= 0:
+        end = at + len(needle)
+        if stands_alone(data, at, end):
+            return True
+        at = data.find(needle, end)
+    return False
+
+
+def stands_alone(data: bytes, at: int, end: int) -> bool:
+    """Whether no letter of a longer word stands next to a piece of text."""
+    return not (at and is_word(data[at - 1])) and not (
+        end < len(data) and is_word(data[end])
+    )
+
+
+def is_word(byte: int) -> bool:
+    """Whether a byte can be part of an identifier."""
+    return byte >= 0x80 or chr(byte).isalnum() or byte == 0x5F

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from kvcodemod.tree.source import SourceError, SourceTree
@@ -144,6 +144,8 @@ class Modules:
     def __init__(self, tree: SourceTree) -> None:
         """Nothing is parsed yet."""
         self.tree = tree
+        self.may_read: Callable[[str], bool] | None = None
+        """Which files a name may be followed into; without it, all of them."""
         self._paths = {module_name(path): path for path in tree.paths}
         self._modules: dict[str, Module | SourceError] = {}
 
@@ -167,6 +169,8 @@ class Modules:
         """The module of a dotted name, or None where the tree has no readable one."""
         path = self._paths.get(name)
         if path is None:
+            return None
+        if path not in self._modules and self.may_read and not self.may_read(path):
             return None
         try:
             return self.get(path)

@@ -49,18 +49,20 @@ def _read(module: Module, function: Function) -> Scope:
     calls: list[ast.Call] = []
     words: set[str] = set()
     for node in walk_own(function):
-        if isinstance(node, ast.Call):
-            calls.append(node)
-        elif isinstance(node, ast.Name):
-            words.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            words.add(node.attr)
+        kind = node.__class__
+        if kind is ast.Name:
+            words.add(node.id)  # type: ignore[attr-defined]
+        elif kind is ast.Attribute:
+            words.add(node.attr)  # type: ignore[attr-defined]
+        elif kind is ast.Call:
+            calls.append(node)  # type: ignore[arg-type]
         elif isinstance(node, ast.Import | ast.ImportFrom):
             for name, full in imported(module, node):
                 imports[name] = full
                 words.update((name, full.rpartition(".")[2]))
-    for target, value, _ in assignments(function):
-        bound.setdefault(target, []).append(value)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr):
+            for target, value, _ in _assigned(node):
+                bound.setdefault(target, []).append(value)
     return Scope(
         imports=imports,
         bound={name: tuple(values) for name, values in bound.items()},
@@ -72,13 +74,15 @@ def _read(module: Module, function: Function) -> Scope:
 def assignments(function: Function) -> Iterator[tuple[str, ast.expr, int]]:
     """(`x` or `self.x`, value, line) for each assignment, in source order."""
     for node in walk_own(function):
-        if isinstance(node, ast.Assign):
-            targets: list[ast.expr] = node.targets
-        elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
-            targets = [node.target]
-        else:
-            continue
-        for target in targets:
-            name = dotted(target)
-            if name and node.value is not None:
-                yield name, node.value, node.lineno
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr):
+            yield from _assigned(node)
+
+
+def _assigned(
+    node: ast.Assign | ast.AnnAssign | ast.NamedExpr,
+) -> Iterator[tuple[str, ast.expr, int]]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    for target in targets:
+        name = dotted(target)
+        if name and node.value is not None:
+            yield name, node.value, node.lineno

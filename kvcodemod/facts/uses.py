@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.classes import ClassTable
-from kvcodemod.facts.headers import files_naming
+from kvcodemod.facts.headers import files_naming, is_word, stands_alone
 from kvcodemod.facts.modules import Function, Module, Modules, dotted, imported
+from kvcodemod.facts.options import Options, options_of, passed
 from kvcodemod.tree.source import SourceError
 
 _NO_USE = frozenset({"isinstance", "issubclass", "cast", "type", "super"})
@@ -27,6 +29,7 @@ class Use:
         function: the qualified name of the function it stands in, or "".
         built: whether it is called there.
         flags: identifiers in the conditions of the function that lead there.
+        options: the conditions on options that hold there.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Use:
     function: str
     built: bool
     flags: frozenset[str]
+    options: Options
 
 
 def uses_of(
@@ -50,43 +54,92 @@ def uses_of(
     wanted = frozenset(names)
     bare = frozenset(name.rpartition(".")[2] for name in wanted)
     found: list[Use] = []
-    for path in _files(table.modules, bare, skipped):
+    for path in files_naming(table.modules.tree, bare):
+        if path.partition("/")[2].startswith(skipped):
+            continue
+        lines = sorted(value_lines(table.modules.tree.data(path), bare))
+        if not lines:
+            continue
         try:
             module = table.modules.get(path)
         except SourceError as error:
             if error not in table.broken:
                 table.broken.append(error)
             continue
-        found.extend(_Walk(table.modules, module, wanted, bare).uses())
+        found.extend(_Walk(table.modules, module, wanted, bare, lines).uses())
     return sorted(found, key=lambda use: (use.path, use.line, use.name))
 
 
-_IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]*(?:\([^()]*\)|[^\n]*)", re.M
-)
-_COMMENT = re.compile(rb"#[^\n\"']*$", re.M)
+_AFTER = re.compile(rb"[ \t]*(?:[(,)\]}\n\r:#]|if\b|else\b|or\b|and\b|for\b|as\b|$)")
+"""What can stand after a class that is used as a value; prose goes on otherwise."""
+
+_TYPED = re.compile(rb"(?:->|[\w)\]][ \t]*:|\|)[ \t]*(?:[\w.]+\.)?$")
+"""What stands before it in an annotation."""
+
+_PROSE = re.compile(rb"(\w+)[ \t]+(?:[\w.]+\.)?$")
+_KEYWORDS = frozenset({b"return", b"else", b"if", b"or", b"and", b"yield", b"lambda"})
+
+_NO_VALUE = re.compile(rb"[ \t]*(?:(?:class|from|import)\b|#|>>>)")
+"""How a line begins that has no value of interest."""
 
 
-def _files(
-    modules: Modules, bare: frozenset[str], skipped: tuple[str, ...]
-) -> Iterator[str]:
-    """The files in whose text a name may stand as a value: a superset."""
-    inner = b"(?:" + b"|".join(re.escape(n.encode()) for n in sorted(bare)) + b")"
-    noise = re.compile(
-        rb"\bisinstance\([^()]*(?:\([^()]*\)[^()]*)?\)"
-        rb"|(?:->|\w[ \t]*:)[ \t]*(?:[\w.]+\[)?(?:[\w]+\.)*" + inner + rb"\b"
-        rb"|\bclass[ \t]+\w+[ \t]*\([^)]*\)"
-    )
-    value = re.compile(rb"(?<![\w\"'`])" + inner + rb"(?![\w\"'`])")
-    renamed = re.compile(rb"\b" + inner + rb"[ \t]+as[ \t]+\w")
-    for path in files_naming(modules.tree, bare):
-        below = path.partition("/")[2]
-        if below.startswith(skipped):
-            continue
-        data = modules.tree.data(path)
-        rest = noise.sub(b"", _COMMENT.sub(b"", _IMPORT.sub(b"", data)))
-        if value.search(rest) or renamed.search(data):
-            yield path
+def value_lines(data: bytes, bare: frozenset[str]) -> set[int]:
+    """The lines on which one of the names may stand as a value: a superset."""
+    found: set[int] = set()
+    for name in sorted(bare):
+        needle = name.encode()
+        at = data.find(needle)
+        while at >= 0:
+            end = at + len(needle)
+            if stands_alone(data, at, end) and _is_value(data, at, end):
+                found.add(data.count(b"\n", 0, at) + 1)
+            at = data.find(needle, end)
+    return found
+
+
+def _is_value(data: bytes, at: int, end: int) -> bool:
+    around = data[at - 1 : at] + data[end : end + 1]
+    if any(quote in around for quote in (b'"', b"'", b"`")):
+        return False
+    if not _AFTER.match(data, end, end + 40):
+        return False
+    if data.startswith(b" as ", end):
+        return True  # an alias: look closer
+    start = data.rfind(b"\n", 0, at) + 1
+    before = data[max(start, at - 200) : at]
+    if _NO_VALUE.match(before):
+        return False
+    prose = _PROSE.search(before)
+    if prose and prose[1] not in _KEYWORDS:
+        return False
+    brackets = list(_open_brackets(data, at))
+    for opened in brackets:
+        if data[max(0, opened - 12) : opened].rstrip().endswith(_NO_USE_BEFORE):
+            return False
+    inner = data[brackets[0] : brackets[0] + 1] if brackets else b""
+    if inner == b"[":
+        return not is_word(data[brackets[0] - 1])
+    if inner == b"{" or data[end : end + 1] == b"(" or b"lambda" in before:
+        return True
+    return not _TYPED.search(before)
+
+
+def _open_brackets(data: bytes, at: int) -> Iterator[int]:
+    """The brackets that are open at a place, innermost first, three at most."""
+    depth = found = 0
+    low = max(0, at - 1500)
+    for match in reversed(list(_BRACKET.finditer(data, low, at))):
+        depth += 1 if match[0] in b")]}" else -1
+        if depth < 0:
+            yield match.start()
+            depth = 0
+            found += 1
+            if found == 3:
+                return
+
+
+_BRACKET = re.compile(rb"[()\[\]{}]")
+_NO_USE_BEFORE = (b"isinstance", b"issubclass", b"cast", b"import", b"super")
 
 
 @dataclass(frozen=True)
@@ -98,6 +151,7 @@ class _Place:
     function: str = ""
     called: bool = False
     flags: frozenset[str] = frozenset()
+    options: Options = ()
 
 
 class _Walk:
@@ -107,7 +161,9 @@ class _Walk:
         module: Module,
         wanted: frozenset[str],
         bare: frozenset[str],
+        lines: list[int],
     ) -> None:
+        self.lines = lines
         self.modules = modules
         self.module = module
         self.wanted = wanted
@@ -125,6 +181,8 @@ class _Walk:
         ]
         while todo:
             node, place = todo.pop()
+            if isinstance(node, ast.stmt) and not self._holds(node):
+                continue
             if isinstance(node, ast.Name | ast.Attribute):
                 name = self._meant(node, place)
                 if name:
@@ -136,11 +194,18 @@ class _Walk:
                         function=place.function,
                         built=place.called,
                         flags=place.flags,
+                        options=place.options,
                     )
-                elif isinstance(node, ast.Attribute):
+                elif not isinstance(node, ast.Name) and not dotted(node):
+                    assert isinstance(node, ast.Attribute)
                     todo.append((node.value, replace(place, called=False)))
                 continue
             todo.extend(reversed(list(self._children(node, place))))
+
+    def _holds(self, node: ast.stmt) -> bool:
+        """Whether one of the lines of interest stands in a statement."""
+        low = bisect_left(self.lines, node.lineno)
+        return low < len(self.lines) and self.lines[low] <= (node.end_lineno or 0)
 
     def _meant(self, node: ast.Name | ast.Attribute, place: _Place) -> str | None:
         local = self.imports.get(place.function, {})
@@ -164,12 +229,17 @@ class _Walk:
             yield from ((c, place) for c in node.args.kw_defaults if c is not None)
             yield from self._function(node, place)
         elif isinstance(node, ast.If | ast.IfExp | ast.While):
-            inner = replace(place, flags=place.flags | identifiers(node.test))
             yield node.test, place
-            body = node.body if isinstance(node.body, list) else [node.body]
-            orelse = node.orelse if isinstance(node.orelse, list) else [node.orelse]
-            yield from ((child, inner) for child in body)
-            yield from ((child, place) for child in orelse)
+            true, false = options_of(node.test)
+            flags = place.flags | identifiers(node.test)
+            yes = replace(place, flags=flags, options=(*place.options, *true))
+            no = replace(place, options=(*place.options, *false))
+            if isinstance(node, ast.IfExp):
+                yield node.body, yes
+                yield node.orelse, no
+            else:
+                yield from self._block(node.body, yes)
+                yield from self._block(node.orelse, no)
         elif isinstance(node, ast.AnnAssign):
             if node.value is not None:
                 yield node.value, place
@@ -194,8 +264,17 @@ class _Walk:
             if isinstance(child, ast.Import | ast.ImportFrom):
                 local.update(imported(self.module, child))
         self.imports[name] = local
-        inner = replace(place, scope=name, function=name, flags=frozenset())
-        yield from ((child, inner) for child in node.body)
+        inner = replace(place, scope=name, function=name, flags=frozenset(), options=())
+        yield from self._block(node.body, inner)
+
+    def _block(
+        self, body: list[ast.stmt], place: _Place
+    ) -> Iterator[tuple[ast.AST, _Place]]:
+        for statement in body:
+            yield statement, place
+            known = passed(statement)
+            if known:
+                place = replace(place, options=(*place.options, *known))
 
 
 def identifiers(node: ast.AST) -> frozenset[str]:

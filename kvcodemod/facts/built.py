@@ -1,0 +1,119 @@
+"""Under which options a class is built: what a server with other options never holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvcodemod.facts.calls import call_sites
+from kvcodemod.facts.matter import outer_functions
+from kvcodemod.facts.modules import dotted
+from kvcodemod.facts.narrowing import Conditions
+from kvcodemod.facts.options import Options, contradict, passed
+from kvcodemod.facts.program import Program
+from kvcodemod.facts.text import span
+
+_UP = 3
+"""How many callers upwards the conditions are collected."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to come to be built: the options that hold, and words in the tests."""
+
+    options: Options
+    flags: frozenset[str]
+
+
+class Built:
+    """Conditions of construction, for every pool and allocator."""
+
+    def __init__(self, program: Program) -> None:
+        """Nothing is read yet."""
+        self.program = program
+        self._ways: dict[str, tuple[Way, ...]] = {}
+        self._needs: dict[str, Options] = {}
+        self._callers: dict[str, tuple[Way, ...]] = {}
+        self._impossible: dict[tuple[str, Options], bool] = {}
+
+    def impossible(self, cls: str, options: Options) -> bool:
+        """Whether no server that has these options holds an instance of the class."""
+        if not options:
+            return False
+        key = (cls, options)
+        if key not in self._impossible:
+            needs = self.needs(cls)
+            ways = self.ways(cls)
+            self._impossible[key] = contradict(needs, options) or (
+                bool(ways) and all(contradict(way.options, options) for way in ways)
+            )
+        return self._impossible[key]
+
+    def flags(self, cls: str) -> frozenset[str]:
+        """The words that stand in the conditions of every way to be built."""
+        ways = self.ways(cls)
+        if not ways:
+            return frozenset()
+        return frozenset.intersection(*(way.flags for way in ways))
+
+    def ways(self, cls: str) -> tuple[Way, ...]:
+        """Every way in which the class comes to be built."""
+        if cls not in self._ways:
+            self._ways[cls] = tuple(
+                Way((*use.options, *above.options), use.flags | above.flags)
+                for use in self.program.uses
+                if use.name == cls and use.owner != cls
+                for above in self._above(use.function, _UP)
+            )
+        return self._ways[cls]
+
+    def needs(self, cls: str) -> Options:
+        """What the constructors assert about options."""
+        if cls not in self._needs:
+            found: list[Options] = []
+            for owner in self.program.order(cls):
+                known = self.program.table.classes.get(owner)
+                init = known.method("__init__") if known else None
+                if init is not None:
+                    body = self.program.table.function(init).body
+                    found.extend(passed(statement) for statement in body)
+            self._needs[cls] = tuple(o for options in found for o in options)
+        return self._needs[cls]
+
+    def _above(self, function: str, left: int) -> tuple[Way, ...]:
+        """Under which conditions a function is called; one empty way if unknown."""
+        nothing = (Way((), frozenset()),)
+        if not function or left == 0:
+            return nothing
+        if function not in self._callers:
+            self._callers[function] = nothing  # recursion ends here
+            found = [
+                Way((*way.options, *above.options), way.flags | above.flags)
+                for caller, way in self._calls_of(function)
+                for above in self._above(caller, left - 1)
+            ]
+            self._callers[function] = tuple(dict.fromkeys(found)) or nothing
+        return self._callers[function]
+
+    def _calls_of(self, function: str) -> Iterator[tuple[str, Way]]:
+        bare = function.rpartition(".")[2]
+        needle = f"{bare}(".encode()
+        for path in sorted({use.path for use in self.program.uses}):
+            if needle not in self.program.tree.data(path):
+                continue
+            module = self.program.modules.get(path)
+            for code in outer_functions(self.program, module):
+                if code.qualname == function or code.owner in self.program.members:
+                    continue
+                if bare not in self.program.text(module).calls.within(*span(code.node)):
+                    continue
+                conditions = Conditions(path, lambda name: name, {})
+                for site in call_sites(code.node.body, conditions, path):
+                    name = dotted(site.call.func) or ""
+                    if name.rpartition(".")[2] == bare:
+                        flags = frozenset(
+                            o.name
+                            for o in site.options
+                            if (o.op, o.value) == ("truth", "True") or o.op != "truth"
+                        )
+                        yield code.qualname, Way(site.options, flags)

@@ -1,0 +1,361 @@
+"""What attributes a class has, and what its constructor's parameters are given."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvcodemod.facts.bodies import walk_own
+from kvcodemod.facts.classes import own_functions
+from kvcodemod.facts.inits import super_after, super_init
+from kvcodemod.facts.modules import Function, dotted
+from kvcodemod.facts.program import Code, Program
+from kvcodemod.facts.text import span
+
+_HARMLESS = frozenset({"object", "ABC", "Generic", "Protocol"})
+"""Bases outside the tree that bring no methods of interest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Assigned:
+    """One `self.attr = value` (or a class-level one, where `code` is None)."""
+
+    code: Code | None
+    value: ast.expr | None
+    annotation: ast.expr | None
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An argument for a constructor's parameter; `code` is where it stands."""
+
+    code: Code
+    value: ast.expr
+
+
+class Fields:
+    """Attributes of pool and allocator classes, and constructor arguments."""
+
+    def __init__(self, program: Program) -> None:
+        """Nothing is read yet."""
+        self.program = program
+        self._running: dict[tuple[str, str], frozenset[str]] = {}
+        self._names: dict[str, tuple[frozenset[str], bool]] = {}
+        self._owned: dict[str, frozenset[str]] = {}
+        self._assigned: dict[tuple[str, str], tuple[Assigned, ...]] = {}
+        self._sites: dict[str, tuple[tuple[Code, ast.Call], ...]] = {}
+
+    def has(self, cls: str, attribute: str) -> bool:
+        """Whether instances have the attribute, as far as the source can tell."""
+        names, open_ended = self._all(cls)
+        return open_ended or attribute in names
+
+    def _all(self, cls: str) -> tuple[frozenset[str], bool]:
+        if cls not in self._names:
+            names: set[str] = set()
+            open_ended = False
+            for owner in self.program.order(cls):
+                if owner not in self.program.table.classes:
+                    open_ended |= owner.rpartition(".")[2] not in _HARMLESS
+                    continue
+                names |= self._own(owner)
+            open_ended |= "__getattr__" in names or "__getattribute__" in names
+            self._names[cls] = (frozenset(names), open_ended)
+        return self._names[cls]
+
+    def _own(self, owner: str) -> frozenset[str]:
+        """The names that one class's body gives its instances."""
+        if owner not in self._owned:
+            module, node = self.program.table.node(owner)
+            stores = self.program.text(module).stores.within(*span(node))
+            self._owned[owner] = stores | frozenset(_class_names(node))
+        return self._owned[owner]
+
+    def assigned(self, cls: str, attribute: str) -> tuple[Assigned, ...]:
+        """Every assignment of the attribute that runs for instances of the class."""
+        key = (cls, attribute)
+        if key not in self._assigned:
+            self._assigned[key] = tuple(self._assignments(cls, attribute))
+        return self._assigned[key]
+
+    def _assignments(self, cls: str, attribute: str) -> Iterator[Assigned]:
+        for owner in self.program.order(cls):
+            found = self.program.class_of(owner)
+            if found is None:
+                continue
+            module, node = found
+            first, last = span(node)
+            lines = [
+                line
+                for line in self.program.text(module).stores.at(attribute)
+                if first <= line <= last
+            ]
+            for function in own_functions(node) if lines else ():
+                start, end = span(function)
+                if not any(start <= line <= end for line in lines):
+                    continue
+                if self._runs(cls, owner, function.name):
+                    qualname = f"{owner}.{function.name}"
+                    code = self.program.code(module, function, qualname, owner)
+                    yield from _values(code, function, attribute)
+            for statement in node.body:
+                if isinstance(statement, ast.AnnAssign):
+                    if dotted(statement.target) == attribute:
+                        yield Assigned(
+                            None, None, statement.annotation, statement.lineno
+                        )
+
+    def _runs(self, cls: str, owner: str, function: str) -> bool:
+        """Whether the owner's version of a method runs for instances of the class."""
+        key = (cls, function)
+        if key not in self._running:
+            self._running[key] = frozenset(self._reached(cls, function))
+        return owner in self._running[key]
+
+    def _reached(self, cls: str, function: str) -> Iterator[str]:
+        """The classes whose version of a method runs: the first, and what it calls."""
+        todo = [""]
+        seen: set[str] = set()
+        while todo:
+            code = self.program.method(cls, function, after=todo.pop())
+            if code is None or code.owner in seen:
+                continue
+            seen.add(code.owner)
+            yield code.owner
+            for call in self.program.scope(code).calls:
+                target = call.func
+                if not isinstance(target, ast.Attribute) or target.attr != function:
+                    continue
+                if isinstance(target.value, ast.Call):
+                    if dotted(target.value.func) == "super":
+                        arguments = target.value.args
+                        after = dotted(arguments[0]) if arguments else None
+                        todo.append(
+                            self.program.resolve(code, after) if after else code.owner
+                        )
+                    continue
+                name = dotted(target.value)
+                if name is None or name == "self":
+                    continue
+                other = self.program.resolve(code, name)
+                order = self.program.order(cls)
+                if other in order:  # Base.method(self, ...)
+                    todo.append(order[order.index(other) - 1])
+
+    def given(self, cls: str, owner: str, parameter: str) -> list[Given] | None:
+        """What instances of `cls` get for a parameter of the owner's constructor.
+
+        None where nothing can be told; a default counts as given.
+        """
+        program = self.program
+        init = program.method(cls, "__init__")
+        if init is None:
+            return None
+        if init.owner == owner:
+            return self._from_sites(cls, init, parameter)
+        while init is not None:
+            call = super_init(init.node)
+            if call is None:
+                return None
+            after = self._after(init, call)
+            above = program.method(cls, "__init__", after=after)
+            if above is None:
+                return None
+            if above.owner == owner:
+                value = argument(above.node, call, parameter)
+                if value is not None:
+                    return [Given(init, value)]
+                if any(k.arg is None for k in call.keywords):
+                    passed = self._from_sites(cls, init, parameter, through=True)
+                    if passed:
+                        return passed
+                default = default_of(above.node, parameter)
+                return [Given(above, default)] if default is not None else None
+            init = above
+        return None
+
+    def _after(self, init: Code, call: ast.Call) -> str:
+        method = self.program.table.classes.get(init.owner)
+        known = method.method("__init__") if method else None
+        if known is None:
+            return init.owner
+        return super_after(self.program.table, known, call)
+
+    def _from_sites(
+        self, cls: str, init: Code, parameter: str, through: bool = False
+    ) -> list[Given] | None:
+        found: list[Given] = []
+        default = None if through else default_of(init.node, parameter)
+        missing = False
+        for code, call in self.sites(cls):
+            value = (
+                keyword_of(code, call, parameter, self.program)
+                if through
+                else argument(init.node, call, parameter)
+                or keyword_of(code, call, parameter, self.program)
+            )
+            if value is not None:
+                found.append(Given(code, value))
+            else:
+                missing = True
+        if default is not None and (missing or not found):
+            found.append(Given(init, default))
+        return found or None
+
+    def sites(self, cls: str) -> tuple[tuple[Code, ast.Call], ...]:
+        """The calls that construct the class, directly or through a local name."""
+        if cls not in self._sites:
+            self._sites[cls] = tuple(self._find_sites(cls))
+        return self._sites[cls]
+
+    def _find_sites(self, cls: str) -> Iterator[tuple[Code, ast.Call]]:
+        seen: set[tuple[str, int]] = set()
+        for use in self.program.uses:
+            if use.name != cls or not use.function:
+                continue
+            code = self.program.function(use.function)
+            if code is None or code.key in seen:
+                continue
+            seen.add(code.key)
+            for call in self.program.scope(code).calls:
+                if cls in self._callee(code, call.func, 0):
+                    yield code, call
+
+    def _callee(self, code: Code, node: ast.expr, depth: int) -> set[str]:
+        if isinstance(node, ast.IfExp):
+            return self._callee(code, node.body, depth) | self._callee(
+                code, node.orelse, depth
+            )
+        name = dotted(node)
+        if name is None or depth > 3:
+            return set()
+        bound = self.program.scope(code).bound.get(name, ())
+        found: set[str] = set()
+        for value in bound:
+            found |= self._callee(code, value, depth + 1)
+        return found or {self.program.resolve(code, name)}
+
+
+def argument(init: Function, call: ast.Call, parameter: str) -> ast.expr | None:
+    """What a call passes for a parameter (of a method: `self` is left out), or None."""
+    for keyword in call.keywords:
+        if keyword.arg == parameter:
+            return keyword.value
+    order = [a.arg for a in [*init.args.posonlyargs, *init.args.args]][1:]
+    for name, value in zip(order, call.args, strict=False):
+        if isinstance(value, ast.Starred):
+            return None
+        if name == parameter:
+            return value
+    return None
+
+
+def keyword_of(
+    code: Code, call: ast.Call, name: str, program: Program
+) -> ast.expr | None:
+    """What a call passes under a keyword, also inside a `**dict` filled nearby."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            value = in_dict(code, keyword.value, name, program)
+            if value is not None:
+                return value
+    return None
+
+
+def in_dict(code: Code, node: ast.expr, name: str, program: Program) -> ast.expr | None:
+    """The value under a key of a dictionary that a function fills, or None."""
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                found = in_dict(code, value, name, program)
+                if found is not None:
+                    return found
+            elif isinstance(key, ast.Constant) and key.value == name:
+                return value
+        return None
+    if isinstance(node, ast.Call):
+        if dotted(node.func) != "dict":
+            return None
+        return keyword_of(code, node, name, program)
+    if isinstance(node, ast.IfExp):
+        return in_dict(code, node.body, name, program) or in_dict(
+            code, node.orelse, name, program
+        )
+    local = dotted(node)
+    if local is None:
+        return None
+    for value in program.scope(code).bound.get(local, ()):
+        if dotted(value) != local:
+            found = in_dict(code, value, name, program)
+            if found is not None:
+                return found
+    for part in walk_own(code.node):
+        if isinstance(part, ast.Assign):
+            for target in part.targets:
+                if (
+                    isinstance(target, ast.Subscript)
+                    and dotted(target.value) == local
+                    and isinstance(target.slice, ast.Constant)
+                    and target.slice.value == name
+                ):
+                    return part.value
+        elif (
+            isinstance(part, ast.Call)
+            and isinstance(part.func, ast.Attribute)
+            and part.func.attr == "update"
+            and dotted(part.func.value) == local
+        ):
+            for argument_ in part.args:
+                found = in_dict(code, argument_, name, program)
+                if found is not None:
+                    return found
+            for keyword in part.keywords:
+                if keyword.arg == name:
+                    return keyword.value
+    return None
+
+
+def default_of(init: Function, parameter: str) -> ast.expr | None:
+    """The default of a parameter, or None."""
+    spec = init.args
+    plain = [*spec.posonlyargs, *spec.args]
+    missing = len(plain) - len(spec.defaults)
+    for at, arg in enumerate(plain):
+        if arg.arg == parameter:
+            return spec.defaults[at - missing] if at >= missing else None
+    for arg, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
+        if arg.arg == parameter:
+            return value
+    return None
+
+
+def _class_names(node: ast.ClassDef) -> Iterator[str]:
+    for function in own_functions(node):
+        yield function.name
+    for statement in node.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            targets = [statement.target]
+        for target in targets:
+            for part in ast.walk(target):
+                if isinstance(part, ast.Name):
+                    yield part.id
+
+
+def _values(code: Code, function: Function, attribute: str) -> Iterator[Assigned]:
+    for node in walk_own(function):
+        if isinstance(node, ast.Assign):
+            targets: list[ast.expr] = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        else:
+            continue
+        for target in targets:
+            if dotted(target) == f"self.{attribute}":
+                annotation = getattr(node, "annotation", None)
+                yield Assigned(code, node.value, annotation, node.lineno)

@@ -1,0 +1,161 @@
+"""Conditions on options (`page_size == 1`, `enable_hisparse`) and what contradicts what."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from kvcodemod.facts.modules import dotted
+
+Op = Literal["truth", "==", "!=", "<", "<=", ">", ">="]
+_OPS: dict[type[ast.cmpop], Op] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Is: "==",
+    ast.IsNot: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_NOT: dict[Op, Op] = {
+    "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, order=True)
+class Option:
+    """One condition on a named option; `name` is the last identifier of it."""
+
+    name: str
+    op: Op
+    value: str
+
+    def negated(self) -> Option:
+        """The opposite condition."""
+        if self.op == "truth":
+            other = "False" if self.value == "True" else "True"
+            return Option(self.name, "truth", other)
+        return Option(self.name, _NOT[self.op], self.value)
+
+    @property
+    def text(self) -> str:
+        """As a person would write it."""
+        if self.op == "truth":
+            return self.name if self.value == "True" else f"not {self.name}"
+        return f"{self.name} {self.op} {self.value}"
+
+
+Options = tuple[Option, ...]
+
+
+def options_of(test: ast.expr) -> tuple[Options, Options]:
+    """What a condition says about options where it is true, and where it is false."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        true, false = options_of(test.operand)
+        return false, true
+    if isinstance(test, ast.BoolOp):
+        pairs = [options_of(value) for value in test.values]
+        if isinstance(test.op, ast.And):
+            return tuple(o for true, _ in pairs for o in true), ()
+        return (), tuple(o for _, false in pairs for o in false)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        name = _name(test.left)
+        op = _OPS.get(type(test.ops[0]))
+        right = test.comparators[0]
+        if name and op and _plain(right):
+            assert isinstance(right, ast.Constant)
+            option = Option(name, op, repr(right.value))
+            return (option,), (option.negated(),)
+        return (), ()
+    name = _name(test)
+    if name:
+        option = Option(name, "truth", "True")
+        return (option,), (option.negated(),)
+    return (), ()
+
+
+def _name(node: ast.expr) -> str | None:
+    """The option that an expression reads: an attribute, or a telling local name."""
+    if isinstance(node, ast.Call):
+        if node.args or node.keywords:
+            return None
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    name = dotted(node)
+    return name if name and "_" in name.strip("_") else None
+
+
+def _plain(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and (
+        node.value is None or type(node.value) in (bool, int, str)
+    )
+
+
+def passed(statement: ast.stmt) -> Options:
+    """What is known about options once a statement has been passed."""
+    if isinstance(statement, ast.Assert):
+        return options_of(statement.test)[0]
+    if isinstance(statement, ast.If):
+        true, false = options_of(statement.test)
+        if leaves(statement.body):
+            return false
+        if statement.orelse and leaves(statement.orelse):
+            return true
+    return ()
+
+
+def leaves(block: list[ast.stmt]) -> bool:
+    """Whether control never gets past a block."""
+    return bool(block) and isinstance(
+        block[-1], ast.Return | ast.Raise | ast.Continue | ast.Break
+    )
+
+
+def contradict(some: Iterable[Option], others: Iterable[Option]) -> bool:
+    """Whether no value of some option satisfies both sides."""
+    mine: dict[str, list[Option]] = {}
+    for option in some:
+        mine.setdefault(option.name, []).append(option)
+    theirs: dict[str, list[Option]] = {}
+    for option in others:
+        if option.name in mine:
+            theirs.setdefault(option.name, []).append(option)
+    return any(
+        not _satisfiable([*mine[name], *options]) for name, options in theirs.items()
+    )
+
+
+def _satisfiable(options: list[Option]) -> bool:
+    candidates: list[object] = [True, False, None, "\0other"]
+    for option in options:
+        if option.op != "truth":
+            value = ast.literal_eval(option.value)
+            candidates.append(value)
+            if isinstance(value, int) and not isinstance(value, bool):
+                candidates.extend((value - 1, value + 1))
+    return any(all(_holds(o, c) for o in options) for c in candidates)
+
+
+def _holds(option: Option, candidate: object) -> bool:
+    if option.op == "truth":
+        return bool(candidate) is (option.value == "True")
+    value = ast.literal_eval(option.value)
+    if option.op in ("==", "!="):
+        same = candidate == value and isinstance(candidate, bool) == isinstance(
+            value, bool
+        )
+        return same is (option.op == "==")
+    if not isinstance(value, int | float) or not isinstance(candidate, int | float):
+        return False
+    if isinstance(candidate, bool):
+        return False
+    return {
+        "<": candidate < value,
+        "<=": candidate <= value,
+        ">": candidate > value,
+        ">=": candidate >= value,
+    }[option.op]

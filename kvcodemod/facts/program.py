@@ -1,0 +1,249 @@
+"""The tree as one program: pools and allocators, any class and function on demand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from kvcodemod.config import Names
+from kvcodemod.facts.classes import ClassTable, c3_merge
+from kvcodemod.facts.headers import covering, find_candidates
+from kvcodemod.facts.modules import Function, Module, Modules, dotted
+from kvcodemod.facts.roles import Role, roles
+from kvcodemod.facts.scopes import Scope, Scopes
+from kvcodemod.facts.text import Text
+from kvcodemod.facts.uses import Use, uses_of
+from kvcodemod.tree.source import SourceTree
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """One function with its place; `owner` is its class, or empty."""
+
+    module: Module
+    node: Function
+    qualname: str
+    owner: str
+
+    @property
+    def path(self) -> str:
+        """The file it stands in."""
+        return self.module.path
+
+    @property
+    def symbol(self) -> str:
+        """Its name inside the module: `Class.method` or `function`."""
+        return self.qualname.removeprefix(f"{self.module.name}.")
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from every other function."""
+        return (self.path, self.node.lineno)
+
+
+class Program:
+    """Everything that is known about a tree before any path is followed."""
+
+    def __init__(self, tree: SourceTree, names: Names) -> None:
+        """Parse the files that can define a pool or an allocator."""
+        self.tree = tree
+        self.names = names
+        self.modules = Modules(tree)
+        roots = (*names.pool_bases, *names.allocator_bases)
+        candidates = find_candidates(tree, roots)
+        self._files = frozenset(candidates.files)
+        self._short = tuple(part.encode() for part in covering(candidates.names))
+        self._readable: dict[str, bool] = {}
+        self.modules.may_read = self._may_read
+        self.table = ClassTable(self.modules, candidates.files)
+        self.table.names = candidates.names
+        self.pools = self._family(names.pool_bases)
+        self.allocators = self._family(names.allocator_bases)
+        self.members = frozenset((*self.pools, *self.allocators))
+        self._scopes = Scopes()
+        self._codes: dict[int, Code] = {}
+        self._orders: dict[str, tuple[str, ...]] = {}
+        self._texts: dict[str, Text] = {}
+        self._methods: dict[tuple[str, str, str], Code | None] = {}
+        self._definitions: dict[str, tuple[Module, ast.ClassDef | Function] | None] = {}
+
+    def _may_read(self, path: str) -> bool:
+        """Whether it is worth it to follow a name into a file."""
+        if path not in self._readable:
+            below = path.partition("/")[2]
+            self._readable[path] = (
+                self.of_interest(path)
+                or below.startswith(self.names.helper_folders)
+                or (
+                    path.endswith("/__init__.py")
+                    and any(part in self.tree.data(path) for part in self._short)
+                )
+            )
+        return self._readable[path]
+
+    def of_interest(self, path: str) -> bool:
+        """Whether the classes of a file matter: pools, entries and carriers."""
+        below = path.partition("/")[2]
+        return (
+            path in self._files
+            or below.startswith(self.names.entry_folders)
+            or below in self.names.carrier_files
+        )
+
+    def _family(self, bases: Iterable[str]) -> tuple[str, ...]:
+        roots = set(bases)
+        return tuple(
+            sorted(
+                name
+                for name in self.table.classes
+                if any(n.rpartition(".")[2] in roots for n in self.table.mro(name))
+            )
+        )
+
+    @cached_property
+    def uses(self) -> list[Use]:
+        """Where pools and allocators are built or handed on."""
+        return uses_of(self.table, self.members, self.names.test_folders)
+
+    @cached_property
+    def roles(self) -> dict[str, Role]:
+        """The role of every pool and allocator."""
+        return roles(self.table, self.members, self.uses)
+
+    @cached_property
+    def held_pools(self) -> tuple[str, ...]:
+        """The pools that a server can hold itself, sorted."""
+        return tuple(name for name in self.pools if self.roles[name] == "pool")
+
+    @cached_property
+    def held_allocators(self) -> tuple[str, ...]:
+        """The allocators that a server can hold itself, sorted."""
+        return tuple(name for name in self.allocators if self.roles[name] == "pool")
+
+    def concrete(self, name: str) -> tuple[str, ...]:
+        """The classes that a value annotated with a pool class can really be."""
+        below = self.table.below(name)
+        held = tuple(n for n in below if self.roles.get(n) == "pool")
+        return held or tuple(n for n in below if self.roles.get(n) != "abstract")
+
+    def scope(self, code: Code) -> Scope:
+        """What a function binds, imports and calls."""
+        return self._scopes.of(code.module, code.node)
+
+    def text(self, module: Module) -> Text:
+        """The text of a module, for searching."""
+        if module.path not in self._texts:
+            self._texts[module.path] = Text(self.tree.text(module.path).text)
+        return self._texts[module.path]
+
+    def code(self, module: Module, node: Function, qualname: str, owner: str) -> Code:
+        """The one `Code` of a function."""
+        found = self._codes.get(id(node))
+        if found is None:
+            found = self._codes[id(node)] = Code(module, node, qualname, owner)
+        return found
+
+    def resolve(self, code: Code, name: str) -> str:
+        """What a dotted name means inside a function."""
+        return self.modules.resolve(code.module, name, self.scope(code).imports)
+
+    def is_class(self, qualname: str) -> bool:
+        """Whether the tree has such a class."""
+        return self.class_of(qualname) is not None
+
+    def class_of(self, qualname: str) -> tuple[Module, ast.ClassDef] | None:
+        if qualname in self.table.classes:
+            return self.table.node(qualname)
+        found = self.definition(qualname)
+        if found and isinstance(found[1], ast.ClassDef):
+            return found[0], found[1]
+        return None
+
+    def definition(
+        self, qualname: str
+    ) -> tuple[Module, ast.ClassDef | Function] | None:
+        """The class or function of a qualified name, or None outside the tree."""
+        if qualname not in self._definitions:
+            self._definitions[qualname] = self._definition(qualname)
+        return self._definitions[qualname]
+
+    def _definition(
+        self, qualname: str
+    ) -> tuple[Module, ast.ClassDef | Function] | None:
+        parts = qualname.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            module = self.modules.named(".".join(parts[:cut]))
+            if module is not None:
+                node = module.names.get(".".join(parts[cut:]))
+                return (module, node) if node is not None else None
+        return None
+
+    def order(self, qualname: str) -> tuple[str, ...]:
+        """The C3 order of any class of the tree."""
+        if qualname in self.table.classes:
+            return self.table.mro(qualname)
+        if qualname not in self._orders:
+            self._orders[qualname] = (qualname,)
+            found = self.class_of(qualname)
+            bases: list[str] = []
+            if found:
+                for base in found[1].bases:
+                    part = base.value if isinstance(base, ast.Subscript) else base
+                    name = dotted(part)
+                    if name:
+                        bases.append(self.modules.resolve(found[0], name))
+            lists = [list(self.order(base)) for base in bases] + [bases]
+            self._orders[qualname] = (qualname, *c3_merge(lists))
+        return self._orders[qualname]
+
+    def method(self, qualname: str, name: str, after: str = "") -> Code | None:
+        """The method that an instance of the class gets; `after` as for super()."""
+        key = (qualname, name, after)
+        if key not in self._methods:
+            self._methods[key] = self._method(qualname, name, after)
+        return self._methods[key]
+
+    def _method(self, qualname: str, name: str, after: str) -> Code | None:
+        order = self.order(qualname)
+        if after and after not in order:
+            return None
+        for owner in order[order.index(after) + 1 if after else 0 :]:
+            if owner in self.table.classes:
+                known = self.table.classes[owner].method(name)
+                if known is not None:
+                    node: ast.AST = self.table.function(known)
+                    module, _ = self.table.node(owner)
+                else:
+                    continue
+            else:
+                found = self.definition(f"{owner}.{name}")
+                if found is None:
+                    continue
+                module, node = found
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                return self.code(module, node, f"{owner}.{name}", owner)
+        return None
+
+    def function(self, qualname: str) -> Code | None:
+        """The plain function of a qualified name, or None."""
+        found = self.definition(qualname)
+        if found is None or isinstance(found[1], ast.ClassDef):
+            return None
+        module, node = found
+        inner = qualname.removeprefix(f"{module.name}.").rpartition(".")[0]
+        owner = inner if isinstance(module.names.get(inner), ast.ClassDef) else ""
+        return self.code(
+            module, node, qualname, f"{module.name}.{owner}" if owner else ""
+        )
+
+    def functions(self, module: Module) -> Iterable[Code]:
+        """Every function of a module, methods included, in source order."""
+        for name, node in module.names.items():
+            if isinstance(node, ast.ClassDef):
+                continue
+            inner = name.rpartition(".")[0]
+            is_method = isinstance(module.names.get(inner), ast.ClassDef)
+            owner = f"{module.name}.{inner}" if is_method else ""
+            yield self.code(module, node, f"{module.name}.{name}", owner)
