@@ -7,16 +7,18 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
+from releases import cache_dir, copy_of
+
 from kvcodemod.verify.subject import CallSite, Wrapper
-from releases import cache_dir
 
 OLDER = ("transformers==5.12.1", "huggingface-hub<2", "tokenizers==0.22.2")
 """0.5.15 to 0.5.19 do not import with a current transformers."""
 
 GRAMMAR = ("xgrammar==0.2.1",)
-"""0.5.16 to 0.5.18 import it on the way to the pools, 0.5.20 when a pool is written."""
+"""0.5.16 to 0.5.20 import it, on the way to the pools or in a pool's writer."""
 
 
 def extra_path(version: str) -> list[Path]:
@@ -27,9 +29,25 @@ def extra_path(version: str) -> list[Path]:
     """
     number = int(version.split(".")[2])
     found = [_installed("transformers-5.12.1", OLDER)] if number < 20 else []
-    if number in (16, 17, 18, 20):
+    if 16 <= number <= 20:
         found.append(_installed("xgrammar-0.2.1", GRAMMAR))
     return found
+
+
+def importable_copy(version: str, into: Path) -> Path:
+    """A private copy of a release that can be imported; returns its `sglang/` folder.
+
+    On import some releases look for the folders of their kernels' C++ sources, which
+    `copy_of` leaves out.
+    """
+    package = copy_of(version, into)
+    (wheel,) = (cache_dir() / "wheels").glob(f"sglang-{version}-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = [n for n in archive.namelist() if "/csrc/" in n or "/include/" in n]
+        archive.extractall(into, [n for n in names if n.startswith("sglang/")])
+        meta = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        archive.extractall(into, meta)
+    return package
 
 
 def _installed(name: str, requirements: tuple[str, ...]) -> Path:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from needs import need
-from proof_env import NPU, NVFP4, PLAIN, extra_path, subjects
-from releases import ALL, copy_of, pristine
+from proof_env import NPU, NVFP4, PLAIN, extra_path, importable_copy, subjects
+from releases import ALL
 
 from kvcodemod.verify.outcome import ProofReport
 from kvcodemod.verify.run import run_proof
@@ -38,7 +38,7 @@ def prove(package: Path, version: str, **options: bool) -> ProofReport:
 
 
 def apply(version: str, folder: Path, *options: str) -> Path:
-    package = copy_of(version, folder)
+    package = importable_copy(version, folder)
     command = [sys.executable, "-m", "kvcodemod", "apply", str(package), *options]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -75,8 +75,10 @@ def test_an_applied_release_passes(version: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["0.5.15", "0.5.18", "0.5.23"])
-def test_an_untouched_release_fails_by_its_own_refusal(version: str) -> None:
-    report = prove(pristine(version) / "sglang", version)
+def test_an_untouched_release_fails_by_its_own_refusal(
+    version: str, tmp_path: Path
+) -> None:
+    report = prove(importable_copy(version, tmp_path), version)
     assert report.status == "failed"
     moving = [c for c in report.cases if not c.name.startswith("writes")]
     assert {case.status for case in moving} == {"failed"}
@@ -229,8 +231,8 @@ def test_an_argument_that_a_sub_pool_does_not_take(applied: Path) -> None:
     assert all(c.status == "passed" for c in report.cases if c.wrapper == NVFP4)
 
 
-def test_a_current_transformers_with_an_older_release_is_named() -> None:
-    package = pristine("0.5.15") / "sglang"
+def test_a_current_transformers_with_an_older_release_is_named(tmp_path: Path) -> None:
+    package = importable_copy("0.5.15", tmp_path)
     report = run_proof(package, subjects(package), device="cpu")
     if report.problem is None:
         pytest.skip("this Python has the transformers that 0.5.15 asks for")

@@ -178,7 +178,7 @@ class Prover:
         moves = 0
         originals = fill(memory, self.seed)
         with building.environment(config.env):
-            for pattern in self._patterns(memory, config.brief):
+            for pattern in self._patterns(memory, config):
                 found, returned = self._move(wrapper, memory, originals, pattern)
                 moves += returned
                 failures += [(pattern.name, difference) for difference in found]
@@ -194,7 +194,7 @@ class Prover:
             memory = building.register_mapping(wrapper, memory, self.seed)
         return memory
 
-    def _patterns(self, memory: Memory, brief: bool) -> list[Pattern]:
+    def _patterns(self, memory: Memory, config: Config) -> list[Pattern]:
         mapping = next((v.mapping for v in memory.views if v.mapping is not None), None)
         rows = min(view.slots for view in memory.views)
         if mapping is None:
@@ -204,15 +204,16 @@ class Prover:
             table = mapping.tolist()
             usable = [slot for slot in range(1, len(table)) if table[slot]]
             absent = tuple(s for s in range(1, len(table)) if not table[s])
-        return patterns(
+        found = patterns(
             usable,
             usable[-1],
             random.Random(self.seed),
             rows=rows,
             absent=absent,
             long_permutations=self.long_permutations,
-            brief=brief,
+            brief=config.brief,
         )
+        return found if config.half is None else found[config.half :: 2]
 
     def _move(
         self, wrapper: Any, memory: Memory, originals: Any, pattern: Pattern

@@ -40,6 +40,8 @@ class Config:
     hisparse: bool = False
     brief: bool = False
     """Only the patterns that meet the stock move's caps."""
+    half: int | None = None
+    """0 or 1: only every other pattern, so that many configurations stay cheap."""
     env: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -192,7 +194,8 @@ def _all_pairs(factors: dict[str, tuple[Any, ...]]) -> list[Config]:
             if len(meets & wanted) > len(gain):
                 best, gain = row, meets & wanted
         wanted -= gain
-        rows.append(_config({name: factors[name][i] for name, i in best.items()}))
+        row = {name: factors[name][i] for name, i in best.items()}
+        rows.append(_config({**row, "half": len(rows) % 2}))
     return rows
 
 
