@@ -84,9 +84,7 @@ def delegate(
     no move is ever partial.
     """
     call = f"{move}({', '.join(args)})"
-    lines = [f"{SUB_POOLS} = ("]
-    lines += [f"    self.{name}," for name in sub_pools]
-    lines.append(")")
+    lines = _tuple_of(sub_pools)
     if check:
         lines += [f"for pool in {SUB_POOLS}:", f"    {check}(pool)"]
     lines.append(f"for pool in {SUB_POOLS}:")
@@ -95,6 +93,16 @@ def delegate(
     else:
         lines.append(f"    pool.{call}")
     return "\n".join(lines) + "\n"
+
+
+def _tuple_of(sub_pools: tuple[str, ...]) -> list[str]:
+    """The assignment that lists the sub-pools, on one line if eight columns allow."""
+    names = [f"self.{name}" for name in sub_pools]
+    comma = "," if len(names) == 1 else ""
+    one = f"{SUB_POOLS} = ({', '.join(names)}{comma})"
+    if 8 + len(one) <= WIDTH:
+        return [one]
+    return [f"{SUB_POOLS} = (", *(f"    {name}," for name in names), ")"]
 
 
 def delegate_shared(move: str, args: tuple[str, ...], check: str) -> str:
