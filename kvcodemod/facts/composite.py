@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kvcodemod.config import Names
 from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.classes import ClassTable, Method, PoolClass, own_functions
 from kvcodemod.facts.headers import files_naming
-from kvcodemod.facts.modules import Function, Module, dotted
+from kvcodemod.facts.modules import Function, Module, dotted, lines_of
 from kvcodemod.facts.scopes import Scope, Scopes, assignments
 from kvcodemod.tree.source import SourceError
 
@@ -176,7 +176,7 @@ class Composites:
         if move.verdict != "raises":
             return False
         text = self.table.modules.tree.text(module.path).text
-        lines = text.splitlines()[move.line - 1 : move.end_line]
+        lines = lines_of(text)[move.line - 1 : move.end_line]
         return any(self.names.flag in line for line in lines)
 
     def _param_names(self, init: Function) -> set[str]:
@@ -242,6 +242,7 @@ class Composites:
         unclear: list[tuple[str, int, str]],
     ) -> list[SubPool]:
         found: dict[str, tuple[int, list[Build], bool]] = {}
+        doubts: dict[str, tuple[int, ast.expr]] = {}
         inside = qualname.removeprefix(f"{module.name}.")
         for function in functions:
             name = f"{inside}.{function.name}"
@@ -256,19 +257,29 @@ class Composites:
                             unclear.append(
                                 (module.path, line, f"`{target}` holds several pools")
                             )
-                if isinstance(value, ast.Name) and value.id in local:
-                    builds = local[value.id]
+                named = value.id if isinstance(value, ast.Name) else ""
+                if named in local:
+                    builds = local[named]
                 attr = target.removeprefix("self.")
                 if attr == target:
-                    if builds:
-                        local[target] = builds
+                    local[target] = [*local.get(target, ()), *builds]
+                    if not local[target]:
+                        del local[target]
                     continue
                 none = any(_is_none(part) for part in _branches(value))
+                strange = _strange(value, builds, named in local)
+                if strange is not None:
+                    doubts.setdefault(attr, (line, strange))
                 if builds or (attr in found and none):
                     was = found.get(attr, (line, [], False))
                     found[attr] = (was[0], was[1] + builds, was[2] or none)
                 elif none:
                     found.setdefault(attr, (line, [], True))
+        for attr, (line, strange) in doubts.items():
+            if attr in found and found[attr][1]:
+                text = ast.unparse(strange)
+                reason = f"`self.{attr}` can be `{text}`, which is not a known pool"
+                unclear.append((module.path, line, reason))
         return [
             SubPool(attr, line, optional, tuple(builds))
             for attr, (line, builds, optional) in found.items()
@@ -290,6 +301,18 @@ class Composites:
             flag=ast.unparse(flag) if flag is not None else None,
             splat=any(k.arg is None for k in call.keywords),
         )
+
+    def stands_for(
+        self,
+        qualname: str,
+        function: Function,
+        node: ast.expr,
+        params: Mapping[str, Iterable[str]],
+    ) -> frozenset[str]:
+        """The classes that an expression in a method of a class can be."""
+        module, _ = self.table.node(qualname)
+        sets = {name: set(classes) for name, classes in params.items()}
+        return frozenset(self._stands_for(module, function, node, sets))
 
     def _may_be_class(self, module: Module, scope: Scope | None, name: str) -> bool:
         """Whether it pays to follow a name; most lead into files of no interest."""
@@ -327,12 +350,27 @@ class Composites:
         return result
 
 
+def _strange(value: ast.expr, builds: list[Build], local: bool) -> ast.expr | None:
+    """What a value can come out as, beside a pool that is built there and None."""
+    if local:
+        return None
+    callees = {(build.line, build.callee) for build in builds}
+    for part in _branches(value):
+        known = (
+            isinstance(part, ast.Call)
+            and (part.lineno, ast.unparse(part.func)) in callees
+        )
+        if not known and not _is_none(part):
+            return part
+    return None
+
+
 def _lines_naming(text: str, names: Iterable[str]) -> list[int]:
     """The lines (1-based, ascending) on which any of the names stands."""
     pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b")
     return [
         number
-        for number, line in enumerate(text.splitlines(), start=1)
+        for number, line in enumerate(lines_of(text), start=1)
         if pattern.search(line)
     ]
 

@@ -11,6 +11,10 @@ from kvcodemod.facts.classes import ClassTable, Method
 from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.scopes import assignments
 
+_REORDERING = frozenset(
+    {"transpose", "permute", "movedim", "moveaxis", "swapaxes", "swapdims", "T", "mT"}
+    | {"as_strided", "unfold"}
+)
 _ALLOCATIONS = frozenset({"zeros", "empty", "full", "ones", "rand", "randn"})
 
 
@@ -98,6 +102,14 @@ def row_buffers(
     for attr, values in sorted(made.items()):
         if attr not in linked and any(_allocates(value) for value in values):
             return (), f"it also holds `{attr}`, which is not one of its row buffers"
+    for attr in sorted(linked):
+        for value in made.get(attr, ()):
+            for node in ast.walk(value):
+                if isinstance(node, ast.Attribute) and node.attr in _REORDERING:
+                    return (), f"`{attr}` is not in the order of its shape: {node.attr}"
+    for attr in _written(table, qualname):
+        if attr not in linked:
+            return (), f"it writes to `{attr}`, which is not one of its row buffers"
     shapes = [s for a in sorted(linked) for v in made.get(a, ()) for s in _shapes(v)]
     if not all(shapes) or not shapes:
         return (), "the shape of its buffers is not written out"
@@ -106,6 +118,26 @@ def row_buffers(
             text = ", ".join(ast.unparse(dim) for dim in shape)
             return (), f"a buffer of shape ({text}) is not slot-major"
     return wanted, ""
+
+
+def _written(table: ClassTable, qualname: str) -> Iterator[str]:
+    """The attributes that its `set_...` methods store rows in."""
+    methods = {
+        method.name: table.lookup(qualname, method.name)
+        for owner in table.mro(qualname)
+        for known in [table.classes.get(owner)]
+        for method in (known.methods if known else ())
+        if method.name.startswith("set_")
+    }
+    for method in methods.values():
+        for node in walk_own(table.function(method)) if method else ():
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                root: ast.expr = node
+                while isinstance(root, ast.Subscript):
+                    root = root.value
+                name = dotted(root) or ""
+                if name.startswith("self.") and name.count(".") == 1:
+                    yield name.removeprefix("self.")
 
 
 def handed_out(table: ClassTable, qualname: str, names: Names) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -31,6 +32,14 @@ def parse(path: str, text: str) -> ast.Module:
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error) or "nested too deeply"
         raise SourceError(path, None, f"does not parse: {reason}") from error
+
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines as Python counts them: a form feed or U+2028 does not end one."""
+    return _LINE_END.split(text)
 
 
 @dataclass

@@ -56,6 +56,9 @@ def how_moved(
             return answer("none", reason=f"its {names.move} raises NotImplementedError")
         else:
             return answer("none", reason=f"its {names.move} does nothing")
+    if move is not None and move.verdict == "raises-conditionally":
+        reason = f"its {names.move} raises NotImplementedError on some paths"
+        return answer("none", reason=f"{reason}: a move could end half done")
     works = move is not None and not setup_disabled(table, qualname, move, names)
     try:
         mover = move.owner if move is not None and works else ""

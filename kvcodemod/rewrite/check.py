@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kvcodemod.facts.classes import pool_table
 from kvcodemod.facts.composite import Composites
-from kvcodemod.facts.modules import Module, Modules, index
+from kvcodemod.facts.modules import Module, Modules, index, lines_of
 from kvcodemod.rewrite.completeness import incomplete
 from kvcodemod.rewrite.edits import AddMove, Edit, ExtendImport, InjectKernel, Plan
 from kvcodemod.rewrite.options import Options
@@ -96,7 +96,7 @@ def _check_lines(
     imports = any(isinstance(edit, ExtendImport) for edit in edits)
     rests = []
     for text, module in sides:
-        lines = text.split("\n")
+        lines = lines_of(text)
         gone: set[int] = set()
         for name in planned | added:
             node = module.names.get(name)

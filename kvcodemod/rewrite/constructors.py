@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
+from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.classes import ClassTable, Method
 from kvcodemod.facts.inits import accepts, next_init, super_after, super_init
 from kvcodemod.rewrite.edits import AddParameter, Edit, ForwardFlag
@@ -60,6 +62,19 @@ def _reaches_one_that_takes_it(
         return False
     after = super_after(table, init, call)
     return accepts(table, qualname, flag, given, after)
+
+
+def check_reaches_its_end(table: ClassTable, init: Method) -> None:
+    """Statements at the end of a constructor must run.
+
+    Raises:
+        RefusedError: it returns before its end.
+    """
+    function = table.function(init)
+    for node in walk_own(function):
+        if isinstance(node, ast.Return):
+            reason = "the constructor returns before its end, where moves are planned"
+            raise RefusedError(init.path, node.lineno, reason)
 
 
 def symbol(table: ClassTable, method: Method) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from kvcodemod.facts.classes import ClassTable
-from kvcodemod.facts.modules import Module
+from kvcodemod.facts.modules import Module, imported
 from kvcodemod.kernels.source import injected_names, injected_source
 from kvcodemod.rewrite.edits import Edit, ExtendImport, InjectCheck, InjectKernel
 from kvcodemod.rewrite.refusal import RefusedError
@@ -50,8 +51,22 @@ def _importers(target: Module, modules: dict[str, Module]) -> list[str]:
         path
         for path, module in sorted(modules.items())
         if module is not target
-        and any(full.startswith(f"{target.name}.") for full in module.imports.values())
+        and any(full.startswith(f"{target.name}.") for full in _when_loaded(module))
     ]
+
+
+def _when_loaded(module: Module) -> Iterator[str]:
+    """What a module imports when it is loaded; not what only type checkers see."""
+    todo: list[ast.stmt] = list(module.tree.body)
+    while todo:
+        statement = todo.pop()
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            yield from (full for _, full in imported(module, statement))
+        elif isinstance(statement, ast.Try):
+            todo += statement.body
+        elif isinstance(statement, ast.If):
+            checking = ast.unparse(statement.test).endswith("TYPE_CHECKING")
+            todo += statement.orelse if checking else statement.body
 
 
 def _inject(table: ClassTable, target: Module, users: list[str]) -> list[Edit]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from kvcodemod.config import Names
 from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.classes import ClassTable
 from kvcodemod.facts.composite import Build, Composite, Composites
+from kvcodemod.facts.modules import Module, imported
 from kvcodemod.rewrite.constructors import plan_parameters
 from kvcodemod.rewrite.edits import Edit, PassFlag, Skipped
 from kvcodemod.rewrite.refusal import RefusedError
@@ -60,8 +63,6 @@ def _symbol(site: Build) -> str:
 
 def _sibling_expression(table: ClassTable, site: Build, flag: str) -> str:
     """What other pools get for the flag here, as the source spells it."""
-    import ast
-
     module = table.modules.get(site.path)
     text = table.modules.tree.text(site.path).text
     near: dict[str, int] = {}
@@ -76,10 +77,13 @@ def _sibling_expression(table: ClassTable, site: Build, flag: str) -> str:
                 value = keyword.value
                 if keyword.arg != flag or isinstance(value, ast.Name | ast.Constant):
                     continue
-                spelled = ast.get_source_segment(text, value) or ast.unparse(value)
-                spelled = " ".join(spelled.split())
-                place = near if name == site.function else far
-                place[spelled] = value.lineno
+                spelled = ast.get_source_segment(text, value) or ""
+                if not spelled or "\n" in spelled or "\r" in spelled:
+                    spelled = ast.unparse(value)  # without the comments on its lines
+                if name == site.function:
+                    near[spelled] = value.lineno
+                elif _means_the_same(module, value, name, site.function):
+                    far[spelled] = value.lineno
     for place in (near, far):
         if len(place) == 1:
             return f"({next(iter(place))})"
@@ -88,3 +92,32 @@ def _sibling_expression(table: ClassTable, site: Build, flag: str) -> str:
             raise RefusedError(site.path, site.line, reason)
     reason = f"no sibling pool in this file gets {flag}, so what to pass is unknown"
     raise RefusedError(site.path, site.line, reason)
+
+
+def _means_the_same(module: Module, value: ast.expr, there: str, here: str) -> bool:
+    """Whether an expression of one function can stand in another one.
+
+    Its names must be the module's, or known by the same name in both; `self` is only
+    in methods of one class.
+    """
+    theirs, ours = _bound(module, there), _bound(module, here)
+    read = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+    one_class = there.rpartition(".")[0] == here.rpartition(".")[0]
+    return not any(
+        name not in ours or (name in ("self", "cls") and not one_class)
+        for name in read & theirs
+    )
+
+
+def _bound(module: Module, function: str) -> set[str]:
+    node = module.names[function]
+    assert not isinstance(node, ast.ClassDef)
+    spec = node.args
+    names = {a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]}
+    names |= {a.arg for a in (spec.vararg, spec.kwarg) if a is not None}
+    for part in walk_own(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            names.add(part.id)
+        elif isinstance(part, ast.Import | ast.ImportFrom):
+            names |= {local for local, _ in imported(module, part)}
+    return names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -39,9 +39,9 @@ def extend_import(module: cst.Module, edit: ExtendImport) -> cst.Module | None:
         return _add_plain(module, edit)
     for at, statement in enumerate(module.body):
         found = _import_from(statement)
-        if found is None or _dotted(module, found.module) != edit.module:
+        if found is None or _absolute(found, edit.path) != edit.module:
             continue
-        if isinstance(found.names, cst.ImportStar) or found.relative:
+        if isinstance(found.names, cst.ImportStar):
             continue
         grown = found
         for name in sorted(edit.names):
@@ -84,9 +84,11 @@ def _add_from(module: cst.Module, edit: ExtendImport) -> cst.Module | None:
     line = f"from {edit.module} import {', '.join(sorted(edit.names))}"
     root = edit.module.partition(".")[0]
     place = None
-    for at, statement in enumerate(module.body):
+    for at, statement in _head(module):
         found = _import_from(statement)
-        name = _dotted(module, found.module) if found is not None else ""
+        if found is None or found.relative:
+            continue
+        name = _dotted(module, found.module)
         if name.partition(".")[0] == root and (place is None or name < edit.module):
             place = at if name > edit.module else at + 1
     return _inserted(module, place, line)
@@ -96,14 +98,26 @@ def _add_plain(module: cst.Module, edit: ExtendImport) -> cst.Module | None:
     """A new `import` line, sorted in among those around `import torch`."""
     line = f"import {edit.module}" + (f" as {edit.alias}" if edit.alias else "")
     place = None
-    for at, statement in enumerate(module.body):
+    for at, statement in _head(module):
         found = _import(statement)
         if found is not None and found <= edit.module:
             place = at + 1
     return _inserted(module, place, line)
 
 
+def _head(module: cst.Module) -> Iterator[tuple[int, Statement]]:
+    """The statements in front of the first definition: what it needs stands there."""
+    for at, statement in enumerate(module.body):
+        if isinstance(statement, cst.FunctionDef | cst.ClassDef):
+            return
+        yield at, statement
+
+
 def _inserted(module: cst.Module, place: int | None, line: str) -> cst.Module | None:
+    if place is None:  # after the last import, whatever it imports
+        for at, statement in _head(module):
+            if _import_from(statement) is not None or _import(statement) is not None:
+                place = at + 1
     if place is None:
         return None
     (statement,) = cst.parse_module(line, module.config_for_parsing).body
@@ -133,6 +147,15 @@ def _replaced(
     body = list(module.body)
     body[at] = body[at].with_changes(body=[new])
     return module.with_changes(body=body)
+
+
+def _absolute(node: cst.ImportFrom, path: str) -> str:
+    """The dotted name of what `from ... import` names in the file at `path`."""
+    name = _text(node.module) if node.module is not None else ""
+    if not node.relative:
+        return name
+    parts = path.removesuffix(".py").split("/")[: -len(node.relative)]
+    return ".".join([*parts, name] if name else parts)
 
 
 def _dotted(module: cst.Module, node: cst.Attribute | cst.Name | None) -> str:

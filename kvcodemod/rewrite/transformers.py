@@ -223,7 +223,7 @@ class SetUpMoveTransformer(Scoped):
 
     def edit(self, node: _Node) -> _Node:
         body = self.extended(node.body, self.statements(self.text))
-        return node.with_changes(body=body)
+        return node if body is node.body else node.with_changes(body=body)
 
 
 class AddMoveTransformer(Scoped):
@@ -238,7 +238,8 @@ class AddMoveTransformer(Scoped):
         blank = cst.EmptyLine(indent=False)
         (function,) = self.statements(self.text)
         function = function.with_changes(leading_lines=[blank])
-        return node.with_changes(body=self.extended(node.body, [function]))
+        body = self.extended(node.body, [function])
+        return node if body is node.body else node.with_changes(body=body)
 
 
 class DelegateMoveTransformer(Scoped):

@@ -12,8 +12,13 @@ from kvcodemod.facts.classes import ClassTable, Method, Param
 from kvcodemod.facts.composite import Composite, Composites, SubPool
 from kvcodemod.facts.creation import handed_out
 from kvcodemod.facts.moves import Movability, how_moved
+from kvcodemod.facts.ownership import unaccounted
 from kvcodemod.rewrite import snippets
-from kvcodemod.rewrite.constructors import plan_parameters, symbol
+from kvcodemod.rewrite.constructors import (
+    check_reaches_its_end,
+    plan_parameters,
+    symbol,
+)
 from kvcodemod.rewrite.edits import (
     AddMove,
     DelegateMove,
@@ -63,8 +68,9 @@ def plan_wrapper(work: Work, composite: Composite) -> None:
     """
     names, cls = work.names, composite.cls
     assert composite.move is not None
-    if composite.unclear:
-        raise RefusedError(*composite.unclear[0])
+    unclear = [*composite.unclear, *unaccounted(work.composites, composite)]
+    if unclear:
+        raise RefusedError(*unclear[0])
     if not composite.sub_pools:
         reason = f"{cls.name} builds no sub-pool that could be found"
         raise RefusedError(cls.path, cls.line, reason)
@@ -141,6 +147,7 @@ def _plan_delegation(
         if init is None:
             reason = f"{cls.name} has no constructor of its own"
             raise RefusedError(cls.path, cls.line, reason)
+        check_reaches_its_end(table, init)
         work.edits.append(
             SetUpShared(
                 cls.path, symbol(table, init), init.line, sub_pools, work.flag_value
@@ -223,6 +230,7 @@ def _plan_move(
         if init is None:
             reason = f"{cls.name} needs a constructor of its own to plan its moves in"
             raise RefusedError(cls.path, cls.line, reason)
+        check_reaches_its_end(table, init)
         work.edits.append(
             SetUpMove(
                 path=cls.path,

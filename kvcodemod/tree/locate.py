@@ -41,9 +41,11 @@ def find_package(path: Path) -> Package:
     Raises:
         NoPackageError: nothing there, or no SGLang in it.
     """
-    if not path.exists():
-        raise NoPackageError(f"{path}: no such file or folder")
-    start = path.resolve()
+    try:
+        start = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symlinks
+        why = getattr(error, "strerror", None) or "it cannot be followed"
+        raise NoPackageError(f"{path}: no such file or folder ({why})") from error
     candidates = [start, start / PACKAGE_NAME, start / "python" / PACKAGE_NAME]
     for parent in start.parents:
         candidates.append(parent)
@@ -99,6 +101,8 @@ _VERSION = re.compile(r"""^__version__\b.*?=\s*["'](\d[^"']*)["']""", re.M)
 
 def _version(root: Path) -> str | None:
     for name in ("_version.py", "version.py"):
+        if not (root / name).is_file():  # a FIFO would hang
+            continue
         try:
             text = (root / name).read_text(encoding="utf-8", errors="replace")
         except OSError:

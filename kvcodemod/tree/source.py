@@ -101,10 +101,28 @@ class SourceTree:
         return other
 
     def _walk(self) -> Iterator[str]:
+        """All files; a linked folder too if it leads out of the package.
+
+        One that leads to another place inside is a second name for files that are seen
+        already.
+        """
         root = self.package.root
         prefix = len(str(root.parent)) + 1
-        for folder, folders, files in os.walk(root, followlinks=False):
-            folders[:] = [name for name in folders if name != "__pycache__"]
+        followed = {root}
+        for folder, folders, files in os.walk(root, followlinks=True):
+            kept = []
+            for name in folders:
+                if name == "__pycache__":
+                    continue
+                path = Path(folder, name)
+                if path.is_symlink():
+                    target = path.resolve()
+                    inside = target.is_relative_to(root) or root.is_relative_to(target)
+                    if inside or target in followed:
+                        continue
+                    followed.add(target)
+                kept.append(name)
+            folders[:] = kept
             for name in files:
                 if name.endswith(".py"):
                     yield f"{folder[prefix:]}/{name}".replace(os.sep, "/")
