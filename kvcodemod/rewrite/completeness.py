@@ -7,10 +7,16 @@ import ast
 from kvcodemod.config import Names
 from kvcodemod.facts.classes import ClassTable, Method
 from kvcodemod.facts.composite import Composite
+from kvcodemod.facts.creation import creation_functions
 from kvcodemod.facts.inits import accepts
 from kvcodemod.facts.modules import dotted
 from kvcodemod.facts.moves import how_moved
-from kvcodemod.rewrite.snippets import OTHERS_ATTRIBUTE, SHARED_FUNCTION
+from kvcodemod.facts.scopes import assignments
+from kvcodemod.rewrite.snippets import (
+    OTHERS_ATTRIBUTE,
+    PLAN_ATTRIBUTE,
+    SHARED_FUNCTION,
+)
 
 
 def incomplete(
@@ -45,7 +51,22 @@ def incomplete(
                 why = how.reason or how.kind
                 reason = f"{cls.name} has no move of its own that works ({why})"
                 problems.append((*where, reason))
+            elif not _plans(table, qualname, names):
+                reason = f"{cls.name} never plans its moves"
+                problems.append((cls.path, cls.line, reason))
     return problems
+
+
+def _plans(table: ClassTable, qualname: str, names: Names) -> bool:
+    """Whether a move that reads a plan finds one that the constructor has made."""
+    move = table.lookup(qualname, names.move)
+    if move is None or PLAN_ATTRIBUTE not in _attributes(table.function(move)):
+        return True
+    return any(
+        name == f"self.{PLAN_ATTRIBUTE}" and isinstance(value, ast.Call)
+        for function in creation_functions(table, qualname)
+        for name, value, _ in assignments(function)
+    )
 
 
 def _moved(table: ClassTable, composite: Composite, move: Method) -> set[str]:

@@ -225,8 +225,12 @@ def _plan_move(
     if kind == "translated" and work.shared:
         buffers = handed_out(table, how.qualname, names)
         layout = (names.layout, names.movable_layouts[0])
+    above = table.mro(how.qualname)[1:]
+    below_rows = any(a in moved and moved[a].kind == "rows" for a in above)
     if buffers:
         init = cls.method("__init__")
+        if init is None and below_rows and _planned_above(table, how, moved):
+            return
         if init is None:
             reason = f"{cls.name} needs a constructor of its own to plan its moves in"
             raise RefusedError(cls.path, cls.line, reason)
@@ -241,8 +245,7 @@ def _plan_move(
                 layout=layout,
             )
         )
-        above = table.mro(how.qualname)[1:]
-        if any(a in moved and moved[a].kind == "rows" for a in above):
+        if below_rows:
             return  # inherits the move that its base gets
     work.edits.append(
         AddMove(
@@ -256,6 +259,15 @@ def _plan_move(
             method=names.move,
         )
     )
+
+
+def _planned_above(
+    table: ClassTable, how: Movability, moved: dict[str, Movability]
+) -> bool:
+    """Whether the constructor that a class inherits plans the same buffers' moves."""
+    init = table.lookup(how.qualname, "__init__")
+    owner = moved.get(init.owner) if init else None
+    return owner is not None and owner.buffers == how.buffers
 
 
 def _base_first(table: ClassTable, moved: Iterable[Movability]) -> list[Movability]:
