@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvcodemod.facts.calls import call_sites
+from kvcodemod.facts.classes import Method
+from kvcodemod.facts.inits import next_init, super_init
 from kvcodemod.facts.matter import outer_functions
-from kvcodemod.facts.modules import dotted
+from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.narrowing import Conditions
-from kvcodemod.facts.options import Options, contradict, passed
+from kvcodemod.facts.options import Option, Options, contradict, passed, switched_on
 from kvcodemod.facts.program import Program
 from kvcodemod.facts.text import span
 
@@ -56,6 +59,17 @@ class Built:
             return frozenset()
         return frozenset.intersection(*(way.flags for way in ways))
 
+    def switches(self, cls: str) -> frozenset[str]:
+        """The options that are on in every way to be built."""
+        ways = self.ways(cls)
+        if not ways:
+            return frozenset()
+        return frozenset.intersection(*(switched_on(way.options) for way in ways))
+
+    def any_flags(self, cls: str) -> frozenset[str]:
+        """The words that stand in the conditions of some way to be built."""
+        return frozenset(word for way in self.ways(cls) for word in way.flags)
+
     def ways(self, cls: str) -> tuple[Way, ...]:
         """Every way in which the class comes to be built."""
         if cls not in self._ways:
@@ -75,10 +89,28 @@ class Built:
                 known = self.program.table.classes.get(owner)
                 init = known.method("__init__") if known else None
                 if init is not None:
-                    body = self.program.table.function(init).body
-                    found.extend(passed(statement) for statement in body)
+                    function = self.program.table.function(init)
+                    found.extend(passed(statement) for statement in function.body)
+                    found.append(self._fixed(cls, init, function))
             self._needs[cls] = tuple(o for options in found for o in options)
         return self._needs[cls]
+
+    def _fixed(self, cls: str, init: Method, function: Function) -> Options:
+        """What a constructor hands to the next one as a constant: `page_size=1`."""
+        call = super_init(function)
+        above = next_init(self.program.table, cls, init)
+        if call is None or above is None or init.owner not in self.program.order(cls):
+            return ()
+        order = [p.name for p in above.params if p.kind == "positional"][1:]
+        values = dict(zip(order, call.args, strict=False))
+        values.update({k.arg: k.value for k in call.keywords if k.arg})
+        return tuple(
+            Option(name, "==", repr(value.value))
+            for name, value in values.items()
+            if "_" in name
+            and isinstance(value, ast.Constant)
+            and type(value.value) in (bool, int)
+        )
 
     def _above(self, function: str, left: int) -> tuple[Way, ...]:
         """Under which conditions a function is called; one empty way if unknown."""
@@ -96,6 +128,25 @@ class Built:
         return self._callers[function]
 
     def _calls_of(self, function: str) -> Iterator[tuple[str, Way]]:
+        found = list(self._direct_calls(function))
+        yield from found or self._indirect_calls(function)
+
+    def _indirect_calls(self, function: str) -> Iterator[tuple[str, Way]]:
+        """For a function kept in a table: where the object it is handed is made."""
+        code = self.program.function(function)
+        if code is None or code.owner:
+            return
+        spec = code.node.args
+        for arg in [*spec.posonlyargs, *spec.args]:
+            name = dotted(arg.annotation) if arg.annotation else None
+            if name not in code.module.names:
+                continue
+            for other in outer_functions(self.program, code.module):
+                called = self.program.text(code.module).calls.within(*span(other.node))
+                if other.qualname != function and name in called:
+                    yield other.qualname, Way((), frozenset())
+
+    def _direct_calls(self, function: str) -> Iterator[tuple[str, Way]]:
         bare = function.rpartition(".")[2]
         needle = f"{bare}(".encode()
         for path in sorted({use.path for use in self.program.uses}):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from kvcodemod.facts.calls import Site, call_sites
 from kvcodemod.facts.matter import Matter
 from kvcodemod.facts.narrowing import Conditions
+from kvcodemod.facts.options import Options, contradict
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.receivers import Env, Receivers, is_static
 from kvcodemod.facts.values import NOTHING, Guard, Value, join
@@ -195,13 +196,39 @@ class Chains:
 
     def _possible(self, call: PoolCall) -> PoolCall:
         """Without the classes that a server with the options here never holds."""
-        built = self.receivers.built
+        options = call.site.options
+        if not options:
+            return call
         held = tuple(
             item
             for item in call.held
-            if not built.impossible(item[0], call.site.options)
+            if not self.receivers.built.impossible(item[0], options)
+            and any(not contradict(o, options) for o in self.cases(call, item[0]))
         )
         return call if held == call.held else replace(call, held=held)
+
+    def cases(self, call: PoolCall, cls: str) -> tuple[Options, ...]:
+        """The options under which a wrapper's field holds a class; one empty if none.
+
+        Only for a receiver that is a field of the pool or allocator whose method the
+        call stands in.
+        """
+        node = call.receiver
+        owner = call.code.owner
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+            and owner in self.program.members
+        ):
+            found: list[Options] = []
+            for name in self.program.table.below(owner):
+                self.receivers.attribute(name, node.attr)
+                under = self.receivers.under.get((name, node.attr), {})
+                found.extend(under.get(cls, ()))
+            if found:
+                return tuple(dict.fromkeys(found))
+        return ((),)
 
     def _into_methods(self, call: PoolCall, env: Env, site: Site) -> Iterator[Edge]:
         """Edges into the methods that the receiver's classes really have."""
@@ -267,6 +294,10 @@ class Chains:
             if edge.caller.key in self.entries and edge.caller.key != edge.callee.key
         }
         return frozenset(key for key in self.entries if key not in called)
+
+    def call_at(self, code: Code, node: ast.Call) -> PoolCall | None:
+        """The pool call that a call expression is, or None."""
+        return next((c for c in self.calls.get(code.key, ()) if c.call is node), None)
 
     def every_call(self) -> Iterator[PoolCall]:
         """Every call on a pool or an allocator, in order of place."""

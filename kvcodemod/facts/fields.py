@@ -10,6 +10,7 @@ from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.classes import own_functions
 from kvcodemod.facts.inits import super_after, super_init
 from kvcodemod.facts.modules import Function, dotted
+from kvcodemod.facts.options import Options, located
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.text import span
 
@@ -19,12 +20,17 @@ _HARMLESS = frozenset({"object", "ABC", "Generic", "Protocol"})
 
 @dataclass(frozen=True, eq=False)
 class Assigned:
-    """One `self.attr = value` (or a class-level one, where `code` is None)."""
+    """One `self.attr = value` (or a class-level one, where `code` is None).
+
+    Attributes:
+        options: what holds where it is assigned.
+    """
 
     code: Code | None
     value: ast.expr | None
     annotation: ast.expr | None
     line: int
+    options: Options = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,14 +354,16 @@ def _class_names(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _values(code: Code, function: Function, attribute: str) -> Iterator[Assigned]:
-    for node in walk_own(function):
-        if isinstance(node, ast.Assign):
-            targets: list[ast.expr] = node.targets
-        elif isinstance(node, ast.AnnAssign):
-            targets = [node.target]
+    for statement, options in located(function.body):
+        if isinstance(statement, ast.Assign):
+            targets: list[ast.expr] = statement.targets
+        elif isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
         else:
             continue
         for target in targets:
             if dotted(target) == f"self.{attribute}":
-                annotation = getattr(node, "annotation", None)
-                yield Assigned(code, node.value, annotation, node.lineno)
+                annotation = getattr(statement, "annotation", None)
+                yield Assigned(
+                    code, statement.value, annotation, statement.lineno, options
+                )

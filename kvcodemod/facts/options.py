@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,6 +51,16 @@ class Option:
 Options = tuple[Option, ...]
 
 
+def switched_on(options: Iterable[Option]) -> frozenset[str]:
+    """The names of the options that are on: true, not None, or above a number."""
+    return frozenset(
+        option.name
+        for option in options
+        if (option.op, option.value) in (("truth", "True"), ("!=", "None"))
+        or option.op == ">"
+    )
+
+
 def options_of(test: ast.expr) -> tuple[Options, Options]:
     """What a condition says about options where it is true, and where it is false."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -89,6 +99,14 @@ def _name(node: ast.expr) -> str | None:
     return name if name and "_" in name.strip("_") else None
 
 
+def constant(node: ast.expr) -> str | None:
+    """A plain constant as it is compared, or None for any other expression."""
+    if not _plain(node):
+        return None
+    assert isinstance(node, ast.Constant)
+    return repr(node.value)
+
+
 def _plain(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and (
         node.value is None or type(node.value) in (bool, int, str)
@@ -106,6 +124,29 @@ def passed(statement: ast.stmt) -> Options:
         if statement.orelse and leaves(statement.orelse):
             return true
     return ()
+
+
+def located(
+    body: Sequence[ast.stmt], options: Options = ()
+) -> Iterator[tuple[ast.stmt, Options]]:
+    """Every statement of a body, nested ones included, with what holds there."""
+    for statement in body:
+        yield statement, options
+        if isinstance(statement, ast.If):
+            true, false = options_of(statement.test)
+            yield from located(statement.body, (*options, *true))
+            yield from located(statement.orelse, (*options, *false))
+        elif isinstance(statement, ast.Try):
+            for handler in statement.handlers:
+                yield from located(handler.body, options)
+            for block in (statement.body, statement.orelse, statement.finalbody):
+                yield from located(block, options)
+        elif isinstance(statement, ast.For | ast.While | ast.AsyncFor):
+            yield from located(statement.body, options)
+            yield from located(statement.orelse, options)
+        elif isinstance(statement, ast.With | ast.AsyncWith):
+            yield from located(statement.body, options)
+        options = (*options, *passed(statement))
 
 
 def leaves(block: list[ast.stmt]) -> bool:

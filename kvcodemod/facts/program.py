@@ -122,6 +122,11 @@ class Program:
         """The allocators that a server can hold itself, sorted."""
         return tuple(name for name in self.allocators if self.roles[name] == "pool")
 
+    def is_root(self, name: str) -> bool:
+        """Whether a class is the root of a hierarchy."""
+        bare = name.rpartition(".")[2]
+        return bare in (*self.names.pool_bases, *self.names.allocator_bases)
+
     def concrete(self, name: str) -> tuple[str, ...]:
         """The classes that a value annotated with a pool class can really be."""
         below = self.table.below(name)

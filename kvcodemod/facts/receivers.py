@@ -11,7 +11,7 @@ from kvcodemod.facts.built import Built
 from kvcodemod.facts.fields import Fields
 from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.narrowing import Conditions, Facts, narrowed, subject_of
-from kvcodemod.facts.options import Option, Options
+from kvcodemod.facts.options import Option, Options, contradict, located, options_of
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.values import NOTHING, Value, instances, join
 
@@ -29,6 +29,8 @@ class Env:
         default_factory=dict
     )
     """What was found for an expression; it is kept so that its id stays its own."""
+    options: Options = ()
+    """What is known about the parameters themselves."""
 
 
 class Receivers:
@@ -41,6 +43,9 @@ class Receivers:
         self.built = Built(program)
         self.draft: Options = (Option(program.names.draft_option, "truth", "True"),)
         self._declared: dict[tuple[str, int], dict[str, Value]] = {}
+        self.under: dict[tuple[str, str], dict[str, tuple[Options, ...]]] = {}
+        """(class, attribute) -> class that it holds -> the options of each case."""
+        self._under: dict[tuple[str, int], dict[int, Options]] = {}
         self._facts: dict[tuple[str, int], Facts] = {}
         self._envs: dict[tuple[str, tuple[str, int]], Env] = {}
         self._known: dict[tuple[str, str], Value] = {}
@@ -148,12 +153,30 @@ class Receivers:
             known[key] = (NOTHING, node, facts)  # a cycle ends here
             value = self._value(code, env, node, facts, depth)
             known[key] = (value, node, facts)
-        if facts and value.held:
+        if facts:
             subject = subject_of(node)
-            if subject:
+            if subject and not value:
+                value = self._tested(subject, facts)
+            if subject and value.held:
                 below = self.program.table.below
                 value = narrowed(value, subject, facts, below, self.fields.has)
         return value
+
+    def _is_set(self, env: Env, node: ast.expr) -> bool:
+        """Whether a parameter is known not to be None."""
+        return isinstance(node, ast.Name) and contradict(
+            env.options, (Option(node.id, "==", "None"),)
+        )
+
+    def _tested(self, subject: str, facts: Facts) -> Value:
+        """What a type test says about a receiver of which nothing else is known."""
+        for fact in facts:
+            if fact.subject == subject and fact.kind == "is":
+                members = [n for n in fact.classes if n in self.program.members]
+                return instances(
+                    c for n in members for c in self.program.table.below(n)
+                )
+        return NOTHING
 
     def _value(
         self, code: Code, env: Env, node: ast.expr, facts: Facts, depth: int
@@ -167,8 +190,15 @@ class Receivers:
         parts: list[ast.expr] = []
         if isinstance(node, ast.IfExp):
             parts = [node.body, node.orelse]
+            when, unless = options_of(node.test)
+            if contradict(env.options, when):
+                parts = [node.orelse]
+            elif contradict(env.options, unless):
+                parts = [node.body]
         elif isinstance(node, ast.BoolOp):
             parts = node.values
+            if isinstance(node.op, ast.Or) and self._is_set(env, parts[0]):
+                parts = parts[:1]
         elif isinstance(node, ast.NamedExpr | ast.Await | ast.Subscript | ast.Starred):
             parts = [node.value]
         elif isinstance(node, ast.Tuple | ast.List | ast.Set):
@@ -184,10 +214,13 @@ class Receivers:
     def _name(self, code: Code, env: Env, node: ast.Name, depth: int) -> Value:
         name = node.id
         scope = self.program.scope(code)
-        found = [
-            self.value(code, env, value, (), depth + 1)
-            for value in scope.bound.get(name, ())
-        ]
+        bound = scope.bound.get(name, ())
+        if len(bound) > 1 and env.options:
+            under = self._bound_under(code)
+            bound = tuple(
+                v for v in bound if not contradict(env.options, under.get(id(v), ()))
+            )
+        found = [self.value(code, env, value, (), depth + 1) for value in bound]
         if name in env.params:
             found.append(env.params[name])
         value = join(found)
@@ -197,6 +230,23 @@ class Receivers:
         if value or name in scope.bound or name in env.params:
             return value
         return self._global(code, name)
+
+    def env_under(self, env: Env, options: Options) -> Env:
+        """The same parameters where some options hold."""
+        if not options:
+            return env
+        return Env(env.params, options=(*env.options, *options))
+
+    def _bound_under(self, code: Code) -> dict[int, Options]:
+        """What holds where each local name is assigned, by the value's node."""
+        if code.key not in self._under:
+            self._under[code.key] = {
+                id(statement.value): options
+                for statement, options in located(code.node.body)
+                if isinstance(statement, ast.Assign | ast.AnnAssign)
+                and statement.value is not None
+            }
+        return self._under[code.key]
 
     def _global(self, code: Code, name: str) -> Value:
         table = self.program.table
@@ -278,15 +328,24 @@ class Receivers:
     def _field(self, cls: str, attribute: str) -> Value:
         found: list[Value] = []
         said: list[Value] = []
+        under: dict[str, list[Options]] = {}
         for item in self.fields.assigned(cls, attribute):
             code = item.code or self._some_code(cls)
             if code is None:
                 continue
-            if item.code is not None and item.value is not None:
-                env = self.env_for(cls, item.code)
-                facts = self._asserted(item.code)
-                found.append(self.value(item.code, env, item.value, facts))
             said.append(self.annotated(code, item.annotation))
+            if item.code is None or item.value is None:
+                continue
+            env = self.env_for(cls, item.code)
+            if contradict(env.options, item.options):
+                continue
+            facts = self._asserted(item.code)
+            here = self.env_under(env, item.options)
+            value = self.value(item.code, here, item.value, facts)
+            found.append(value)
+            for name, _ in value.held:
+                under.setdefault(name, []).append(item.options)
+        self.under[(cls, attribute)] = {n: tuple(o) for n, o in under.items()}
         value = join(found)
         if value:
             return value
@@ -337,6 +396,7 @@ class Receivers:
 
     def _env(self, cls: str, code: Code) -> Env:
         params = dict(self.declared(code))
+        options: list[Option] = []
         spec = code.node.args
         names = [a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]]
         if code.node.name == "__init__" and cls in self.program.members:
@@ -350,9 +410,20 @@ class Receivers:
                     params[name] = self.fitting(code, name, values)
                 elif given and all(isinstance(g.value, ast.Constant) for g in given):
                     params.pop(name, None)
+                options.extend(
+                    _known(name, [self._unfolded(g.code, g.value) for g in given or ()])
+                )
         if names:
             params[names[0]] = self.self_exactly(cls)
-        return Env(params)
+        return Env(params, options=tuple(options))
+
+    def _unfolded(self, code: Code, node: ast.expr) -> ast.expr:
+        """What a local name was assigned, where that is always a call."""
+        if isinstance(node, ast.Name):
+            bound = self.program.scope(code).bound.get(node.id, ())
+            if bound and all(isinstance(value, ast.Call) for value in bound):
+                return bound[0]
+        return node
 
     def fitting(self, code: Code, parameter: str, value: Value) -> Value:
         """What a parameter can be when this is passed: its annotation has a say."""
@@ -506,6 +577,24 @@ class Receivers:
                 found = self.program.method(cls, func.attr)
                 if found is not None:
                     yield found, Value(objects=frozenset((cls,)))
+
+
+def _known(name: str, values: list[ast.expr]) -> list[Option]:
+    """What is known about a parameter for which these values are passed."""
+    if not values:
+        return []
+    constants = {repr(v.value) for v in values if isinstance(v, ast.Constant)}
+    if len(constants) == 1 and all(isinstance(v, ast.Constant) for v in values):
+        return [Option(name, "==", constants.pop())] if _literal(values[0]) else []
+    if all(isinstance(v, ast.Call | ast.Dict | ast.List | ast.Lambda) for v in values):
+        return [Option(name, "!=", "None")]
+    return []
+
+
+def _literal(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and (
+        node.value is None or type(node.value) in (bool, int, str)
+    )
 
 
 def _root(code: Code) -> str:

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 
 from kvcodemod.facts.calls import catches
 from kvcodemod.facts.chains import Chains, Edge, PoolCall
+from kvcodemod.facts.options import Options, contradict
+from kvcodemod.facts.ordinary import Ordinary
 from kvcodemod.facts.program import Code
+from kvcodemod.facts.startup import Startup
 from kvcodemod.facts.values import Guard
 
 Tracked = tuple[str, frozenset[str]] | None
 """The parameter that a class must have come through, and the classes that fit."""
+
+Cases = tuple[Options, ...]
 
 State = tuple[tuple[str, int], Tracked]
 
@@ -44,56 +49,76 @@ class Chain:
 class Ways:
     """Searches backwards from calls to entry functions."""
 
-    def __init__(self, chains: Chains) -> None:
+    def __init__(self, chains: Chains, startup: Startup, ordinary: Ordinary) -> None:
         """Use the edges that `chains` has found."""
         self.chains = chains
+        self.ordinary = ordinary
+        self.startup = startup
         self.tops = chains.tops()
 
-    def shortest(self, call: PoolCall, cls: str, error: str) -> Chain | None:
+    def shortest(
+        self, call: PoolCall, cls: str, error: str, cases: Cases = ((),)
+    ) -> Chain | None:
         """The shortest way for a class; one without guards if there is any.
 
         Args:
             call: where the way ends.
             cls: the class whose method is called there.
             error: what the call raises; a handler for it on the way is a guard.
+            cases: options one set of which has to hold all the way.
         """
+        cases = tuple(
+            (*case, *more) for case in cases for more in self.chains.cases(call, cls)
+        )
         own = [guard for guard in call.site.handlers if catches(guard, error)]
         excluded = dict(call.held).get(cls)
         if excluded is not None:
             own.append(excluded)
-        found = None if own else self._search(call, cls, error, False)
+        found = None if own else self._search(call, cls, error, cases, False)
         if found is None:
-            found = self._search(call, cls, error, True)
+            found = self._search(call, cls, error, cases, True)
         if found is None:
             return None
         guards = [g for edge in found for g in edge.site.handlers if catches(g, error)]
-        return self._chain(call, found, (*guards, *own))
+        refused = self.startup.guards(cls, _steps(found, call))
+        return self._chain(call, found, (*guards, *own, *refused))
 
     def _search(
-        self, call: PoolCall, cls: str, error: str, guarded: bool
+        self, call: PoolCall, cls: str, error: str, cases: Cases, guarded: bool
     ) -> list[Edge] | None:
         """Breadth first to an entry that no other entry calls, or else to any."""
         start = (call.code.key, self._receiver(call, cls))
         came: dict[State, tuple[Edge, State] | None] = {start: None}
         todo: deque[tuple[Code, State]] = deque([(call.code, start)])
         other: State | None = None
+        reached_top = False
         while todo:
             code, state = todo.popleft()
             if self._may_start(code, state[1], guarded):
-                if code.key in self.tops:
-                    return _edges(came, state)
-                other = other or state
+                top = code.key in self.tops
+                reached_top |= top
+                edges = _edges(came, state)
+                if guarded or not self.startup.guards(cls, _steps(edges, call)):
+                    if top:
+                        return edges
+                    other = other or state
             for edge in self.chains.edges.get(code.key, ()):
                 if not guarded and any(catches(g, error) for g in edge.site.handlers):
                     continue
-                if self.chains.receivers.built.impossible(cls, edge.site.options):
+                options = edge.site.options
+                if self.ordinary.makes(edge.caller, edge.site):
+                    continue
+                if options and (
+                    self.chains.receivers.built.impossible(cls, options)
+                    or all(contradict(case, options) for case in cases)
+                ):
                     continue
                 fits, tracked = self._before(edge, state[1], guarded)
                 before = (edge.caller.key, tracked)
                 if fits and before not in came:
                     came[before] = (edge, state)
                     todo.append((edge.caller, before))
-        return _edges(came, other) if other else None
+        return _edges(came, other) if other and not reached_top else None
 
     def _may_start(self, code: Code, tracked: Tracked, guarded: bool) -> bool:
         if code.key not in self.chains.entries:
@@ -172,6 +197,10 @@ def _edges(came: dict[State, tuple[Edge, State] | None], state: State) -> list[E
         found.append(step[0])
         step = came[step[1]]
     return found
+
+
+def _steps(edges: list[Edge], call: PoolCall) -> list[tuple[Code, ast.Call]]:
+    return [*((edge.caller, edge.call) for edge in edges), (call.code, call.call)]
 
 
 def _some(

@@ -1,0 +1,216 @@
+"""Combinations of options that are refused at start-up, before anything is served."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kvcodemod.facts.built import Built
+from kvcodemod.facts.matter import outer_functions
+from kvcodemod.facts.options import (
+    Options,
+    leaves,
+    located,
+    options_of,
+    switched_on,
+)
+from kvcodemod.facts.program import Code, Program
+from kvcodemod.facts.uses import identifiers
+from kvcodemod.facts.values import Guard
+from kvcodemod.tree.source import SourceError
+
+_LONGEST = 100
+"""Characters of a condition that are shown."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """One refusal at start-up.
+
+    Attributes:
+        switches: options that are on where the check is made.
+        allowed: for a check of the algorithm, the ones that get through; None where
+            it is no such check.
+        refused: the algorithms that it turns away by name.
+        trees: whether it turns tree drafts (top-k above one) away.
+    """
+
+    path: str
+    line: int
+    switches: frozenset[str]
+    allowed: frozenset[str] | None
+    refused: frozenset[str]
+    trees: bool
+    text: str
+
+
+class Startup:
+    """Finds the refusals that keep a class away from a path."""
+
+    def __init__(self, program: Program, built: Built) -> None:
+        """Nothing is read yet."""
+        self.program = program
+        self.built = built
+        self._all: tuple[Refused, ...] | None = None
+        self._of: dict[str, tuple[Refused, ...]] = {}
+
+    def guards(
+        self, cls: str, path: Iterable[tuple[Code, ast.Call]]
+    ) -> tuple[Guard, ...]:
+        """The refusals that hold for a class and a path; empty where it gets through.
+
+        Args:
+            cls: the class whose options decide.
+            path: the functions and calls on the way, from the first on.
+        """
+        steps = list(path)
+        first = steps[0][0]
+        place = f"{first.path.rpartition('/')[2]} {first.symbol}".lower()
+        found: list[Refused] = []
+        for refused in self.of(cls):
+            if refused.allowed is not None and not any(
+                name in place for name in refused.allowed
+            ):
+                found.append(refused)
+            elif any(name in place for name in refused.refused):
+                found.append(refused)
+            elif refused.trees and any(_under_topk(code, call) for code, call in steps):
+                found.append(refused)
+        return tuple(Guard("start-up", r.path, r.line, r.text) for r in found)
+
+    def of(self, cls: str) -> tuple[Refused, ...]:
+        """The refusals that depend on an option which the class is built under."""
+        if cls not in self._of:
+            mine = self.built.switches(cls)
+            self._of[cls] = tuple(
+                refused
+                for refused in self.refused
+                if any(same_option(a, b) for a in mine for b in refused.switches)
+            )
+        return self._of[cls]
+
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        """Every refusal about speculative decoding in the start-up files."""
+        if self._all is None:
+            self._all = tuple(self._read())
+        return self._all
+
+    def _read(self) -> Iterator[Refused]:
+        words = [f"{word}_".encode() for word in self.program.names.path_words]
+        for path in self.program.tree.paths:
+            below = path.partition("/")[2]
+            if not below.startswith(self.program.names.startup_files):
+                continue
+            data = self.program.tree.data(path)
+            if not any(word in data for word in words):
+                continue
+            try:
+                module = self.program.modules.get(path)
+            except SourceError:
+                continue
+            for code in outer_functions(self.program, module):
+                yield from self._block(path, code.node.body)
+
+    def _block(self, path: str, body: Sequence[ast.stmt]) -> Iterator[Refused]:
+        for statement, options in located(body):
+            if isinstance(statement, ast.Assert):
+                yield from self._one(path, statement, statement.test, False, options)
+            elif isinstance(statement, ast.If) and any(
+                isinstance(inner, ast.Raise) for inner in statement.body
+            ):
+                yield from self._one(path, statement, statement.test, True, options)
+
+    def _one(
+        self,
+        path: str,
+        statement: ast.stmt,
+        test: ast.expr,
+        raises: bool,
+        options: Options,
+    ) -> Iterator[Refused]:
+        if not any(self._speculative(name) for name in identifiers(test)):
+            return
+        allowed: frozenset[str] | None = None
+        refused: frozenset[str] = frozenset()
+        trees = False
+        for part in _alternatives(test, raises):
+            if not isinstance(part, ast.Compare) or len(part.ops) != 1:
+                continue
+            names = identifiers(part.left)
+            if not any(self._speculative(name) for name in names):
+                continue
+            # what is let through by `==` where it is asserted, or by `!=` where it raises
+            lets = isinstance(part.ops[0], ast.Eq | ast.In | ast.Is) != raises
+            values = _constants(part.comparators[0])
+            if any("algorithm" in name for name in names):
+                said = frozenset(v.lower() for v in values if isinstance(v, str))
+                if lets:
+                    allowed = said if allowed is None else allowed & said
+                elif values == {None}:
+                    allowed = frozenset()
+                else:
+                    refused |= said
+            elif any(name.endswith("topk") for name in names) and lets:
+                trees |= 1 in values
+        if allowed is not None or refused or trees:
+            text = ast.unparse(test)
+            short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+            word = "refused if" if raises else "refused unless"
+            on = switched_on((*options, *options_of(test)[0]) if raises else options)
+            yield Refused(
+                path, statement.lineno, on, allowed, refused, trees, f"{word} {short}"
+            )
+
+    def _speculative(self, name: str) -> bool:
+        return any(
+            name == word or name.startswith(f"{word}_")
+            for word in self.program.names.path_words
+        )
+
+
+def same_option(one: str, other: str) -> bool:
+    """Whether two names mean one option: `kv_shard_rank`, `enable_kv_cache_sharding`.
+
+    All telling words of the first, two at least, begin words of the second.
+    """
+    if one == other:
+        return True
+    words = [w for w in one.split("_") if w and w not in _COMMON]
+    others = [w for w in other.split("_") if w]
+    return len(words) >= 2 and all(any(o.startswith(w) for o in others) for w in words)
+
+
+_COMMON = frozenset({"enable", "is", "use", "has", "rank", "size", "get", "max", "num"})
+
+
+def _alternatives(test: ast.expr, raises: bool) -> Iterator[ast.expr]:
+    """The parts of a condition each of which refuses by itself."""
+    wanted = ast.Or if raises else ast.And
+    if isinstance(test, ast.BoolOp):
+        if isinstance(test.op, wanted):
+            for value in test.values:
+                yield from _alternatives(value, raises)
+        else:
+            yield from test.values  # `spec and topk != 1`: the last one decides
+    else:
+        yield test
+
+
+def _constants(node: ast.expr) -> set[object]:
+    parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
+    return {part.value for part in parts if isinstance(part, ast.Constant)}
+
+
+def _under_topk(code: Code, call: ast.Call) -> bool:
+    """Whether a call stands under a condition on the width of the draft tree."""
+    for node in ast.walk(code.node):
+        if not isinstance(node, ast.If) or node.lineno > call.lineno:
+            continue
+        inside = node.lineno <= call.lineno <= (node.end_lineno or 0)
+        if (inside or leaves(node.body)) and any(
+            name.endswith("topk") for name in identifiers(node.test)
+        ):
+            return True
+    return False
