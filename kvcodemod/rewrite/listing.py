@@ -36,23 +36,37 @@ def insert(
         return [new]
     before = result[-1]
     trailing = _TRAILING.get(type(before))
+    behind: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace("")
     changes: dict[str, Any] = {}
     if isinstance(before.comma, cst.Comma):
-        ending = before.comma.whitespace_after
-        changes["comma"] = before.comma.with_changes(whitespace_after=_clean(ending))
-        if isinstance(ending, cst.ParenthesizedWhitespace) and isinstance(
-            opening, cst.ParenthesizedWhitespace
-        ):
-            after = ending.with_changes(
-                empty_lines=[], indent=opening.indent, last_line=opening.last_line
-            )
-            separator = before.comma.with_changes(whitespace_after=after)
+        behind = before.comma.whitespace_after
+        simple = isinstance(behind, cst.SimpleWhitespace)
+        ending = behind if simple else _clean(behind)
+        changes["comma"] = cst.Comma(whitespace_after=ending)
+        separator = before.comma.with_changes(whitespace_after=_clean(opening))
     elif trailing:
-        changes[trailing] = getattr(before, trailing)
+        behind = getattr(before, trailing)
+        changes[trailing] = behind
         before = before.with_changes(**{trailing: cst.SimpleWhitespace("")})
+    if isinstance(behind, cst.ParenthesizedWhitespace):
+        # comments behind and below the item that was the last one stay where they are
+        if trailing in changes:
+            changes[trailing] = _clean(behind)
+        lead = behind.with_changes(**_start(opening, behind))
+        separator = separator.with_changes(whitespace_after=lead)
     result[-1] = before.with_changes(comma=separator)
     result.append(new.with_changes(**changes))
     return result
+
+
+def _start(
+    opening: cst.BaseParenthesizableWhitespace, behind: cst.ParenthesizedWhitespace
+) -> dict[str, Any]:
+    """Where a line with one more item starts: where the first does, or farther in."""
+    if isinstance(opening, cst.ParenthesizedWhitespace):
+        return {"indent": opening.indent, "last_line": opening.last_line}
+    deeper = cst.SimpleWhitespace(f"{behind.last_line.value}    ")
+    return {"indent": behind.indent, "last_line": deeper}
 
 
 def _clean(

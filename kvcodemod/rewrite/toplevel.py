@@ -58,6 +58,12 @@ def _with_name(module: cst.Module, node: cst.ImportFrom, name: str) -> cst.Impor
     new = cst.ImportAlias(name=cst.Name(name))
     if node.lpar is not None:
         opening = node.lpar.whitespace_after
+        if node.rpar is not None and not isinstance(names[-1].comma, cst.Comma):
+            # what stands behind the last name, a comment perhaps, is that name's
+            comma = cst.Comma(whitespace_after=node.rpar.whitespace_before)
+            names[-1] = names[-1].with_changes(comma=comma)
+            empty = cst.SimpleWhitespace("")
+            node = node.with_changes(rpar=cst.RightParen(whitespace_before=empty))
         return node.with_changes(names=insert(names, at, new, opening))
     flat = node.with_changes(names=insert(names, at, new, cst.SimpleWhitespace("")))
     if len(module.code_for_node(flat)) <= WIDTH:
