@@ -1,0 +1,515 @@
+"""Several files change together or not at all, whatever happens while they do."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from apply_trees import KEYS, LAYERED, apply, shape, snapshot
+
+from kvcodemod.tree import write
+from kvcodemod.tree.locate import Package
+from kvcodemod.tree.write import WriteError, finish_pending, pending, write_all
+
+DRIVER = """\
+'''Writes two files and dies by SIGKILL at the n-th system call of interest.'''
+import os, signal, sys
+from pathlib import Path
+from kvcodemod.tree import locate, write
+
+root, wanted, task = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+seen = 0
+
+def watched(name, real):
+    def call(*args, **kwargs):
+        global seen
+        seen += 1
+        if seen == wanted:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = real(*args, **kwargs)
+        seen += 1
+        if seen == wanted:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return call
+
+for name in ("open", "fsync", "fchmod", "replace", "rename", "unlink", "close"):
+    setattr(os, name, watched(name, getattr(os, name)))
+for name in ("replace", "unlink", "open", "read_bytes"):
+    setattr(Path, name, watched(name, getattr(Path, name)))
+package = locate.Package(root, root.parent, None)
+paths = ("sglang/a.py", "sglang/deep/b.py")
+old = {p: f"old {p}".encode() * 50 for p in paths}
+new = {p: f"new {p}".encode() * 70 for p in paths}
+if task == "fail":  # the second replacement fails, so that the first is put back
+    real, done = write._replace, []
+    def failing(source, target):
+        if source.name.endswith(write.STAGED):
+            done.append(target)
+            if len(done) == 2:
+                raise OSError(28, "No space left on device")
+        real(source, target)
+    write._replace = failing
+if task == "finish":
+    write.finish_pending(package)
+else:
+    try:
+        write.write_all(package, old, new)
+    except write.WriteError:
+        sys.exit(4)
+"""
+PATHS = ("sglang/a.py", "sglang/deep/b.py")
+OLD = {p: f"old {p}".encode() * 50 for p in PATHS}
+NEW = {p: f"new {p}".encode() * 70 for p in PATHS}
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Package:
+    root = tmp_path / "sglang"
+    (root / "srt").mkdir(parents=True)
+    (root / "deep").mkdir()
+    (root / "__init__.py").touch()
+    for path, data in OLD.items():
+        (tmp_path / path).write_bytes(data)
+    return Package(root, root.parent, None)
+
+
+def contents(package: Package) -> dict[str, bytes]:
+    return {path: (package.parent / path).read_bytes() for path in PATHS}
+
+
+def clean(package: Package) -> None:
+    """No temporary file is left."""
+    names = [path.name for path in package.root.rglob("*")]
+    assert sorted(names) == ["__init__.py", "a.py", "b.py", "deep", "srt"]
+    assert not pending(package)
+
+
+def drive(package: Package, at: int, task: str) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, str(package.root), str(at), task],
+        capture_output=True,
+        text=True,
+    )
+    assert not done.stderr, done.stderr
+    return done.returncode
+
+
+def in_forks(package: Package, task: str) -> Iterator[int]:
+    """Die once at every step, each time from the start; yields the exit statuses.
+
+    In forks of this process, as a new Python for each of hundreds would take long.
+    """
+    program = compile(DRIVER, "driver", "exec")
+    for at in range(1, 2000):
+        for path, data in OLD.items():
+            (package.parent / path).write_bytes(data)
+        child = os.fork()
+        if child == 0:
+            sys.argv = ["driver", str(package.root), str(at), task]
+            code = 70
+            try:
+                exec(program, {"__name__": "driver"})
+                code = 0
+            except SystemExit as error:
+                code = int(str(error.code))
+            finally:
+                os._exit(code)
+        status = os.waitpid(child, 0)[1]
+        yield status
+        if os.WIFEXITED(status):
+            return
+
+
+def test_a_new_process_dies_where_it_is_told_to(package: Package) -> None:
+    assert drive(package, 3, "write") == -signal.SIGKILL
+    assert drive(package, 10_000, "write") == 0
+    assert contents(package) == NEW
+    clean(package)
+
+
+def test_killed_at_any_moment_every_file_is_whole(package: Package) -> None:
+    """And the next run finishes, or starts anew where nothing had been begun."""
+    states = set()
+    for status in in_forks(package, "write"):
+        found = contents(package)
+        assert all(found[p] in (OLD[p], NEW[p]) for p in PATHS)
+        states.add(tuple(found[p] == NEW[p] for p in PATHS))
+        if os.WIFEXITED(status):
+            assert os.WEXITSTATUS(status) == 0
+            assert found == NEW
+            clean(package)
+            break
+        if pending(package):
+            finish_pending(package)
+            assert contents(package) == NEW
+        elif found == OLD:
+            write_all(package, OLD, NEW)
+        assert contents(package) == NEW
+        clean(package)
+    assert states == {(False, False), (True, False), (True, True)}
+
+
+def test_killed_while_it_puts_everything_back(package: Package) -> None:
+    outcomes = set()
+    for status in in_forks(package, "fail"):
+        found = contents(package)
+        assert all(found[p] in (OLD[p], NEW[p]) for p in PATHS)
+        if os.WIFEXITED(status):
+            assert os.WEXITSTATUS(status) == 4
+            assert found == OLD
+            clean(package)
+            break
+        if pending(package):
+            finish_pending(package)
+        after = contents(package)
+        assert after in (OLD, NEW)
+        outcomes.add(after == NEW)
+        if after == OLD:
+            write_all(package, OLD, NEW)
+        clean(package)
+    assert outcomes == {True, False}
+
+
+def test_killed_while_it_finishes(package: Package) -> None:
+    for at in range(1, 2000):
+        for path, data in OLD.items():
+            (package.parent / path).write_bytes(data)
+        begun = begin(package)
+        assert begun == {PATHS[0]: NEW[PATHS[0]], PATHS[1]: OLD[PATHS[1]]}
+        if drive_fork(package, at, "finish"):
+            break
+        if pending(package):
+            finish_pending(package)
+        assert contents(package) == NEW
+        clean(package)
+    assert at > 5
+    assert contents(package) == NEW
+    clean(package)
+
+
+def drive_fork(package: Package, at: int, task: str) -> bool:
+    """One death at a step of `task`; whether it came to its end alive."""
+    child = os.fork()
+    if child == 0:
+        sys.argv = ["driver", str(package.root), str(at), task]
+        try:
+            exec(compile(DRIVER, "driver", "exec"), {"__name__": "driver"})
+        finally:
+            os._exit(0)
+    return os.WIFEXITED(os.waitpid(child, 0)[1])
+
+
+def begin(package: Package) -> dict[str, bytes]:
+    """A write that was killed behind its first replacement."""
+    child = os.fork()
+    if child == 0:
+        real, done = write._replace, []
+
+        def dying(source: Path, target: Path) -> None:
+            if done:
+                os.kill(os.getpid(), signal.SIGKILL)
+            done.append(target)
+            real(source, target)
+
+        write._replace = dying
+        write_all(package, OLD, NEW)
+        os._exit(0)
+    os.waitpid(child, 0)
+    return contents(package)
+
+
+CALLS = [
+    (os, "open"),
+    (os, "fsync"),
+    (os, "fchmod"),
+    (os, "fchown"),
+    (Path, "replace"),
+    (Path, "open"),
+]
+ERRORS = [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO]
+
+
+class Nth:
+    """Raises at the n-th call, else does what it stands in for."""
+
+    def __init__(self, real: Callable[..., object], at: int, error: BaseException):
+        self.real, self.at, self.error, self.seen = real, at, error, 0
+
+    def __get__(self, instance: object, owner: type) -> Callable[..., object]:
+        return self if instance is None else lambda *a, **k: self(instance, *a, **k)
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        self.seen += 1
+        if self.seen == self.at:
+            raise self.error
+        return self.real(*args, **kwargs)
+
+
+def failing_at_every_call(
+    package: Package, call: tuple[object, str], error: BaseException
+) -> Iterator[BaseException | None]:
+    """What a write raises, for the first, second, ... call; ends when none is left."""
+    for at in range(1, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            nth = Nth(getattr(*call), at, error)
+            patch.setattr(*call, nth)
+            raised: BaseException | None = None
+            try:
+                write_all(package, OLD, NEW)
+            except BaseException as caught:
+                raised = caught
+        if nth.seen < at:
+            assert raised is None
+            return
+        yield raised
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda c: c[1])
+@pytest.mark.parametrize("code", ERRORS, ids=errno.errorcode.get)
+def test_an_error_at_any_moment_puts_everything_back(
+    package: Package, call: tuple[object, str], code: int
+) -> None:
+    error = OSError(code, os.strerror(code), "somewhere")
+    count = 0
+    for raised in failing_at_every_call(package, call, error):
+        count += 1
+        if (call[1], code) == ("fchown", errno.EACCES):  # another owner: no harm
+            assert raised is None
+            write_all(package, NEW, OLD)
+            continue
+        assert isinstance(raised, WriteError)
+        assert f"somewhere: {os.strerror(code)}" in str(raised)
+        assert contents(package) == OLD
+        clean(package)
+    assert count > 1
+    assert contents(package) == NEW
+    clean(package)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
+@pytest.mark.parametrize("call", CALLS, ids=lambda c: c[1])
+def test_an_interruption_puts_everything_back(
+    package: Package, call: tuple[object, str], error: type[BaseException]
+) -> None:
+    count = 0
+    for raised in failing_at_every_call(package, call, error()):
+        count += 1
+        assert isinstance(raised, error)
+        assert contents(package) == OLD
+        clean(package)
+    assert count > 1
+    assert contents(package) == NEW
+
+
+def test_what_cannot_be_put_back_is_said_and_finished_later(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = write._replace
+    done: list[Path] = []
+
+    def failing(source: Path, target: Path) -> None:
+        if done:
+            raise OSError(errno.EROFS, "Read-only file system", str(target))
+        done.append(target)
+        real(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(write, "_replace", failing)
+        with pytest.raises(WriteError, match="could not put everything back") as caught:
+            write_all(package, OLD, NEW)
+    assert "run `kvcodemod apply` again" in str(caught.value)
+    assert pending(package)
+    assert finish_pending(package) == (PATHS[1],)
+    assert contents(package) == NEW
+    clean(package)
+
+
+def test_edited_between_reading_and_writing(package: Package) -> None:
+    (package.parent / PATHS[1]).write_bytes(b"mine")
+    with pytest.raises(WriteError, match=r"sglang/deep/b\.py: changed while"):
+        write_all(package, OLD, NEW)
+    assert contents(package) == {PATHS[0]: OLD[PATHS[0]], PATHS[1]: b"mine"}
+    clean(package)
+
+
+def test_edited_while_the_new_files_are_staged(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = write._put
+
+    def edited(where: Path, data: bytes, like: Path) -> None:
+        real(where, data, like)
+        (package.parent / PATHS[0]).write_bytes(b"mine")
+
+    monkeypatch.setattr(write, "_put", edited)
+    with pytest.raises(WriteError, match=r"sglang/a\.py: changed while"):
+        write_all(package, OLD, NEW)
+    assert contents(package) == {PATHS[0]: b"mine", PATHS[1]: OLD[PATHS[1]]}
+    clean(package)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_edited_after_an_interruption(package: Package, path: str) -> None:
+    begin(package)
+    (package.parent / path).write_bytes(b"mine")
+    before = snapshot(package.root)
+    with pytest.raises(WriteError, match="edited since; restore the tree") as caught:
+        finish_pending(package)
+    assert path in str(caught.value)
+    assert snapshot(package.root) == before
+
+
+def test_a_user_edit_is_not_lost_by_a_roll_back(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = write._replace
+
+    def failing(source: Path, target: Path) -> None:
+        if target.name == "b.py":
+            target.write_bytes(b"mine")
+            raise OSError(errno.EACCES, "Permission denied")
+        real(source, target)
+
+    monkeypatch.setattr(write, "_replace", failing)
+    with pytest.raises(WriteError, match="everything was put back"):
+        write_all(package, OLD, NEW)
+    assert contents(package) == {PATHS[0]: OLD[PATHS[0]], PATHS[1]: b"mine"}
+    clean(package)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"files": 3}', "\xff", '{"files'])
+def test_a_broken_manifest_is_named(package: Package, text: str) -> None:
+    (package.root / write.MANIFEST).write_bytes(text.encode("latin-1"))
+    with pytest.raises(WriteError, match=r"pending\.json: unreadable .*; delete it"):
+        finish_pending(package)
+    assert contents(package) == OLD
+
+
+def test_a_manifest_cannot_write_outside(package: Package, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.py"
+    outside.write_bytes(b"old")
+    (tmp_path / ".outside.py.kvcodemod-new").write_bytes(b"new")
+    old, new = (write._digest(data) for data in (b"old", b"new"))
+    (package.root / write.MANIFEST).write_text(
+        f'{{"files": [{{"path": "outside.py", "old": "{old}", "new": "{new}"}}]}}'
+    )
+    with pytest.raises(WriteError, match="leaves the package"):
+        finish_pending(package)
+    assert outside.read_bytes() == b"old"
+
+
+def test_nobody_else_writes_at_the_same_time(package: Package) -> None:
+    handle = os.open(package.root, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(WriteError, match="another kvcodemod is writing"):
+            write_all(package, OLD, NEW)
+        with pytest.raises(WriteError, match="another kvcodemod is writing"):
+            finish_pending(package)
+    finally:
+        os.close(handle)
+    clean(package)
+    write_all(package, OLD, NEW)
+    assert contents(package) == NEW
+
+
+def test_a_file_system_without_locks(
+    package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unsupported(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    write_all(package, OLD, NEW)
+    assert contents(package) == NEW
+    clean(package)
+
+
+def test_a_pending_write_is_finished_first(package: Package) -> None:
+    begin(package)
+    with pytest.raises(WriteError, match="an earlier apply was interrupted"):
+        write_all(package, contents(package), OLD)
+    assert finish_pending(package) == (PATHS[1],)
+    assert finish_pending(package) == ()
+    clean(package)
+
+
+def test_what_an_earlier_death_left_behind_is_swept_away(package: Package) -> None:
+    for name in (".old.py.kvcodemod-new", "deep/.x.py.kvcodemod-old"):
+        (package.root / name).write_text("left over")
+    (package.root / f"{write.MANIFEST}.123").write_text("left over")
+    write_all(package, OLD, NEW)
+    clean(package)
+
+
+def test_read_only(package: Package) -> None:
+    (package.parent / PATHS[1]).chmod(0o444)
+    with pytest.raises(WriteError, match=r"b\.py: read-only; make it writable"):
+        write_all(package, OLD, NEW)
+    assert contents(package) == OLD
+    clean(package)
+
+
+def test_gone(package: Package) -> None:
+    (package.parent / PATHS[1]).unlink()
+    with pytest.raises(WriteError, match=r"b\.py: No such file"):
+        write_all(package, OLD, NEW)
+    assert (package.parent / PATHS[0]).read_bytes() == OLD[PATHS[0]]
+
+
+def test_apply_after_a_kill_finishes_and_says_so(tmp_path: Path) -> None:
+    package = shape("direct", tmp_path)
+    expected = shape("direct", tmp_path / "other")
+    assert apply(expected).code == 0
+    child = os.fork()
+    if child == 0:
+        real: Callable[[Path, Path], None] = write._replace
+
+        def dying(source: Path, target: Path) -> None:
+            real(source, target)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        write._replace = dying
+        apply(package)
+        os._exit(0)
+    os.waitpid(child, 0)
+    half = snapshot(package)
+    assert len({half[p] == snapshot(expected)[p] for p in (KEYS, LAYERED)}) == 2
+    for dry in ("--check", "--diff"):
+        done = apply(dry, package)
+        assert done.code == 3
+        assert "pending; run it to finish it first" in done.err
+        assert snapshot(package) == half
+    done = apply(package)
+    assert done.code == 0
+    assert "finished an interrupted apply: sglang/srt/mem_cache/pool/" in done.err
+    assert snapshot(package) == snapshot(expected)
+
+
+def test_a_failed_proof_puts_everything_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import kvcodemod.cli.verify
+
+    package = shape("direct", tmp_path)
+    before = snapshot(package)
+    seen = []
+
+    def prove(found: Package, python: Path | None) -> int:
+        seen.append((found.root / KEYS).read_text())
+        return 1
+
+    monkeypatch.setattr(kvcodemod.cli.verify, "prove_package", prove)
+    done = apply("--verify", package)
+    assert done.code == 1
+    assert "the proof failed; every file was put back" in done.err
+    assert "def move_kv_rows(" in seen[0]
+    assert snapshot(package) == before
