@@ -17,6 +17,9 @@ _COMMANDS = {
     "lint": "Flag pool methods that speculative decoding calls and that do not exist.",
     "verify": "Prove a tree: build its pools, move rows, compare every buffer.",
     "matrix": "Show which pool implements which method.",
+    "explain": "Say what a rule finds, why that is bad and how to mend it.",
+    "rules": "List the rules.",
+    "config": "Show the configuration in force and where each value came from.",
 }
 
 

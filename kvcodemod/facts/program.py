@@ -54,7 +54,9 @@ class Program:
         roots = (*names.pool_bases, *names.allocator_bases)
         candidates = find_candidates(tree, roots)
         self._files = frozenset(candidates.files)
-        self._short = tuple(part.encode() for part in covering(candidates.names))
+        self.parts = covering(candidates.names)
+        """Pieces of text one of which stands in every file that names a member."""
+        self._short = tuple(part.encode() for part in self.parts)
         self._readable: dict[str, bool] = {}
         self.modules.may_read = self._may_read
         self.table = ClassTable(self.modules, candidates.files)

@@ -61,10 +61,14 @@ def load_rules(points: Iterable[EntryPoint] | None = None) -> Registry:
         try:
             rule = point.load()
         except Exception as error:  # a plugin may fail in any way
-            broken.append(f"{point.name} ({point.value}): {type(error).__name__}: {error}")
+            broken.append(
+                f"{point.name} ({point.value}): {type(error).__name__}: {error}"
+            )
             continue
         if not isinstance(rule, Rule):
-            broken.append(f"{point.name} ({point.value}): not a kvcodemod.lint.rule.Rule")
+            broken.append(
+                f"{point.name} ({point.value}): not a kvcodemod.lint.rule.Rule"
+            )
         elif rule.code in found and found[rule.code] is not rule:
             broken.append(f"{point.name} ({point.value}): {rule.code} is taken")
         else:

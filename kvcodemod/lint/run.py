@@ -20,8 +20,10 @@ class Result:
         broken: files that matter and could not be read or parsed: nothing that is said
             about the tree is complete.
         failed: rules that did not run to the end, and why.
-        pools, entries: how many pool classes there are, and functions in the entry
-            folders that can lead to one.
+        pools: how many pool classes there are.
+        entries: how many functions of the entry folders can lead to one, and
+        entry_files: how many files there are in those folders.
+        parts: pieces of text one of which stands in every file that names a pool.
     """
 
     findings: tuple[Finding, ...]
@@ -29,6 +31,8 @@ class Result:
     failed: tuple[str, ...]
     pools: int
     entries: int
+    entry_files: int
+    parts: tuple[str, ...]
 
 
 def run_rules(
@@ -41,15 +45,21 @@ def run_rules(
     reach = Reach(tree, names)
     found: list[Finding] = []
     failed: list[str] = []
-    for rule in rules:
+    broken = reach.broken
+    for rule in () if broken else rules:
         try:
             found.extend(rule.check(reach))
         except Exception as error:  # a plugin may fail in any way
             failed.append(f"{rule.code}: {type(error).__name__}: {error}")
     return Result(
         findings=in_order(found),
-        broken=reach.broken,
+        broken=broken,
         failed=tuple(failed),
         pools=len(reach.program.pools),
         entries=len(reach.chains.entries),
+        entry_files=sum(
+            path.partition("/")[2].startswith(names.entry_folders)
+            for path in tree.paths
+        ),
+        parts=reach.program.parts,
     )

@@ -7,6 +7,7 @@ import os
 import stat
 import tokenize
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -77,6 +78,13 @@ class SourceTree:
         if path not in self._bytes:
             self._bytes[path] = self._read(path)
         return self._bytes[path]
+
+    def read_all(self) -> None:
+        """Read every file now, two at a time: it is faster than one after the other."""
+        missing = [path for path in self.paths if path not in self._bytes]
+        with ThreadPoolExecutor(2) as pool:
+            for path, data in zip(missing, pool.map(self._read, missing), strict=True):
+                self._bytes[path] = data
 
     def text(self, path: str) -> SourceText:
         """The decoded file.

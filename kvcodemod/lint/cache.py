@@ -1,0 +1,198 @@
+"""The result of a run, kept as JSON under the contents of the files it depends on.
+
+Every file of the tree is hashed. A run whose files are all the same is answered from
+the cache; so is one in which only files differ that can have no say: they stand in no
+folder of interest and contain, before and after, no part of a pool's name. What is read
+is checked and never executed; anything unexpected counts as no cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import kvcodemod
+from kvcodemod.config import Names
+from kvcodemod.findings import Finding, Step
+from kvcodemod.lint.rule import Rule
+from kvcodemod.lint.run import Result
+from kvcodemod.tree.source import SourceTree
+
+FORMAT = 1
+
+
+class Cache:
+    """The cached result of one tree and one selection of rules."""
+
+    def __init__(
+        self, folder: Path, tree: SourceTree, rules: Iterable[Rule], names: Names
+    ) -> None:
+        """Nothing is read yet."""
+        self.tree = tree
+        self.names = names
+        said = [str(tree.package.root), repr(names), *(_said(rule) for rule in rules)]
+        self.key = _digest("\0".join([_tool(), *said]).encode())
+        place = _digest(str(tree.package.root).encode())[:16]
+        self.file = folder / f"lint-{place}-{self.key[:16]}.json"
+        self._digests: dict[str, str] | None = None
+
+    def read(self) -> Result | None:
+        """The result of an earlier run that still holds, or None."""
+        try:
+            data = json.loads(self.file.read_bytes())
+            if data["format"] != FORMAT or data["key"] != self.key:
+                return None
+            before: dict[str, str] = data["files"]
+            near: list[str] = data["near"]
+            parts = [str(part).encode() for part in data["parts"]]
+            if not self._unchanged(before, frozenset(near), parts):
+                return None
+            return _result(data["result"])
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ):
+            return None
+
+    def write(self, result: Result) -> None:
+        """Keep a result; a cache that cannot be written is no error."""
+        parts = [part.encode() for part in result.parts]
+        near = [
+            p for p in self.tree.paths if self._is_near(p, self.tree.data(p), parts)
+        ]
+        data = {
+            "format": FORMAT,
+            "key": self.key,
+            "files": self.digests,
+            "near": near,
+            "parts": list(result.parts),
+            "result": _as_data(result),
+        }
+        if result.broken:
+            return
+        with contextlib.suppress(OSError):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix="lint-")
+            with os.fdopen(handle, "w") as stream:
+                json.dump(data, stream)
+            Path(name).replace(self.file)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """The hash of every file."""
+        if self._digests is None:
+            data = self.tree.data
+            self._digests = {path: _digest(data(path)) for path in self.tree.paths}
+        return self._digests
+
+    def _unchanged(
+        self, before: dict[str, str], near: frozenset[str], parts: list[bytes]
+    ) -> bool:
+        now = self.digests
+        if now == before:
+            return True
+        changed = {p for p in {*now, *before} if now.get(p) != before.get(p)}
+        return not any(
+            path in near
+            or (path in now and self._is_near(path, self.tree.data(path), parts))
+            for path in changed
+        )
+
+    def _is_near(self, path: str, data: bytes, parts: list[bytes]) -> bool:
+        """Whether a file can have a say in the result."""
+        below = path.partition("/")[2]
+        names = self.names
+        folders = (
+            *names.entry_folders,
+            *names.helper_folders,
+            *names.startup_files,
+            *(f"{file.rpartition('/')[0]}/" for file in names.carrier_files),
+        )
+        return below.startswith(folders) or any(part in data for part in parts)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _said(rule: Rule) -> str:
+    """A rule, and the state of the file that it stands in."""
+    module = sys.modules.get(rule.check.__module__)
+    file = getattr(module, "__file__", None)
+    return f"{rule.code} {_state(Path(file)) if file else rule.check.__module__}"
+
+
+def _tool() -> str:
+    """The version of the tool, and the state of its own files: another one, another."""
+    home = Path(kvcodemod.__file__).parent
+    states = [_state(path) for path in sorted(home.rglob("*.py"))]
+    return f"{kvcodemod.__version__} {_digest(' '.join(states).encode())}"
+
+
+def _state(path: Path) -> str:
+    stat = path.stat()
+    return f"{path} {stat.st_size} {stat.st_mtime_ns}"
+
+
+def _as_data(result: Result) -> dict[str, object]:
+    return {
+        "findings": [asdict(finding) for finding in result.findings],
+        "pools": result.pools,
+        "entries": result.entries,
+        "entry_files": result.entry_files,
+    }
+
+
+def _result(data: dict[str, object]) -> Result:
+    """Build a result from data of unknown make.
+
+    Raises:
+        TypeError, ValueError, KeyError: it is not what was written.
+    """
+    findings = data["findings"]
+    if not isinstance(findings, list):
+        raise TypeError
+    return Result(
+        findings=tuple(_finding(item) for item in findings),
+        broken=(),
+        failed=(),
+        pools=int(str(data["pools"])),
+        entries=int(str(data["entries"])),
+        entry_files=int(str(data["entry_files"])),
+        parts=(),
+    )
+
+
+def _finding(item: dict[str, object]) -> Finding:
+    values: dict[str, object] = {}
+    for name in ("rule", "name", "severity", "confidence", "message", "path", "symbol"):
+        values[name] = str(item[name])
+    for name in ("reason", "key"):
+        values[name] = str(item[name])
+    for name in ("line", "column"):
+        values[name] = int(str(item[name]))
+    values["fix"] = None if item["fix"] is None else str(item["fix"])
+    values["affected"] = tuple(str(name) for name in _list(item["affected"]))
+    for name in ("trace", "guards"):
+        values[name] = tuple(
+            Step(str(s["path"]), int(s["line"]), str(s["symbol"]), str(s["note"]))
+            for s in _list(item[name])
+        )
+    return Finding(**values)  # type: ignore[arg-type]
+
+
+def _list(value: object) -> list[dict[str, str]]:
+    if not isinstance(value, list):
+        raise TypeError
+    return value

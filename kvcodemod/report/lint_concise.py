@@ -1,0 +1,23 @@
+"""Findings, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kvcodemod.console import Piece, clean
+from kvcodemod.findings import Finding
+from kvcodemod.report.lint_view import View
+
+
+def render(view: View) -> Iterator[Piece]:
+    """`path:line:column: error[KVC001] message`."""
+    for finding in view.findings:
+        yield from _line(finding)
+
+
+def _line(finding: Finding) -> Iterator[Piece]:
+    style = "bold red" if finding.severity == "error" else "bold yellow"
+    yield (f"{finding.path}:{finding.line}:{finding.column}: ", "")
+    yield (f"{finding.severity}[{finding.rule}]", style)
+    guard = f" (guarded: {finding.guards[0].note})" if finding.guards else ""
+    yield (f" {clean(finding.message + guard)}\n", "")
