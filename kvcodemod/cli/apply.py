@@ -89,17 +89,17 @@ def command(
         raise click.UsageError("--verify needs the tree written: not with a dry run")
     if diff and output_format == "json":
         raise click.UsageError("--diff prints a patch: not with --output-format json")
-    package = package_of(path, installed)
+    tree = SourceTree(package_of(path, installed))
     try:
-        if pending(package):
-            _finish(SourceTree(package), dry)
-        tree = SourceTree(package)
+        if pending(tree.package):
+            _finish(tree, dry)
         rewrite = prepare(tree, Options(copy_flag, kernel, pools))
         if patch is not None:
             patch.write_bytes(patch_of(tree, rewrite))
         proof = _proof(tree, python) if verify else None
         written = dry or write(tree, rewrite, proof)
     except (SourceError, RefusedError) as error:
+        _warn(tree)
         fail(f"{error}\nnothing was changed", FAILED)
     except WriteError as error:
         fail(str(error), FAILED)
@@ -123,8 +123,7 @@ def _report(
     tree: SourceTree, rewrite: Rewrite, dry: bool, diff: bool, output_format: str
 ) -> None:
     version = tree.package.version
-    for path in sorted(tree.unread):
-        click.echo(f"kvcodemod: warning: {path}: {tree.unread[path]}", err=True)
+    _warn(tree)
     if diff:
         sys.stdout.buffer.write(patch_of(tree, rewrite))
         sys.stdout.buffer.flush()
@@ -134,6 +133,11 @@ def _report(
     else:
         for line in apply_text(rewrite.plan, version, pending=dry):
             click.echo(line)
+
+
+def _warn(tree: SourceTree) -> None:
+    for path in sorted(tree.unread):
+        click.echo(f"kvcodemod: warning: {path}: {tree.unread[path]}", err=True)
 
 
 def _proof(tree: SourceTree, python: Path | None) -> Callable[[], bool]:

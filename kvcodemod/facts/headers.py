@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kvcodemod.tree.source import SourceTree
 
-_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^)]{0,4000})\)")
+_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(((?:[^)#]|#[^\n]*){0,4000})\)")
 _WORD = re.compile(rb"\w+")
 _LONGEST = 80
 """Bytes; longer identifiers are not looked for."""

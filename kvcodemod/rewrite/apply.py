@@ -12,6 +12,7 @@ from kvcodemod.rewrite.engine import edit_text
 from kvcodemod.rewrite.options import Options
 from kvcodemod.rewrite.patch import make_patch
 from kvcodemod.rewrite.plan import make_plan
+from kvcodemod.rewrite.refusal import RefusedError
 from kvcodemod.tree.source import SourceTree
 from kvcodemod.tree.write import write_all
 
@@ -32,7 +33,11 @@ def prepare(tree: SourceTree, options: Options) -> Rewrite:
         RefusedError: the tree cannot be rewritten, or the result is in doubt.
         SourceError: a file that matters cannot be read or parsed.
     """
-    plan = make_plan(tree, options)
+    try:
+        plan = make_plan(tree, options)
+    except RecursionError as error:
+        reason = "an expression in some file is nested too deeply"
+        raise RefusedError(str(tree.package.root), 0, reason) from error
     old: dict[str, bytes] = {}
     new: dict[str, bytes] = {}
     texts: dict[str, str] = {}

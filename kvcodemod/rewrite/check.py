@@ -30,6 +30,9 @@ def check_texts(old: Mapping[str, str], new: Mapping[str, str], plan: Plan) -> N
             _check_one(path, old[path], new[path], edits)
         except SourceError as error:
             raise RefusedError(path, error.line or 0, error.reason) from error
+        except RecursionError as error:
+            reason = "something in it is nested too deeply"
+            raise RefusedError(path, 0, reason) from error
 
 
 def check_tree(tree: SourceTree, plan: Plan, options: Options) -> None:

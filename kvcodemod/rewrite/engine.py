@@ -38,11 +38,15 @@ def edit_text(path: str, text: str, edits: Sequence[Edit]) -> str:
         RefusedError: libcst cannot parse the text, or an edit finds no place.
     """
     try:
-        module = cst.parse_module(text)
+        return _edited(path, text, edits)
     except cst.ParserSyntaxError as error:
         raise RefusedError(path, error.raw_line, f"libcst: {error.message}") from error
     except RecursionError as error:
-        raise RefusedError(path, 0, "nested too deeply for libcst") from error
+        raise RefusedError(path, 0, "something in it is nested too deeply") from error
+
+
+def _edited(path: str, text: str, edits: Sequence[Edit]) -> str:
+    module = cst.parse_module(text)
     if module.code != text:
         raise RefusedError(path, 0, "libcst does not render the file as it was")
     for edit in edits:
