@@ -12,7 +12,16 @@ from kvcodemod.cli.common import FAILED, FOUND, USAGE, fail, package_of, path_ar
 from kvcodemod.console import Piece, cache_folder, coloured, plain, wants_colour
 from kvcodemod.report import lint_concise, lint_full, lint_json
 from kvcodemod.report.lint_view import View, lines_of
-from kvcodemod.settings import FAIL_ON, FORMATS, PATHS, SettingsError, load_settings
+from kvcodemod.lint.registry import UnknownRulesError, load_rules
+from kvcodemod.lint.session import NothingToLintError, lint
+from kvcodemod.settings import PATHS, THRESHOLDS, SettingsError, load_settings
+
+
+_RENDER = {
+    "full": lint_full.render,
+    "concise": lint_concise.render,
+    "json": lint_json.render,
+}
 
 
 @click.command(name="lint")
@@ -26,7 +35,7 @@ from kvcodemod.settings import FAIL_ON, FORMATS, PATHS, SettingsError, load_sett
     help="Which paths to check. [default: spec-decode]",
 )
 @click.option(
-    "--output-format", type=click.Choice(list(FORMATS)), help="[default: full]"
+    "--output-format", type=click.Choice(list(_RENDER)), help="[default: full]"
 )
 @click.option(
     "--output",
@@ -38,7 +47,7 @@ from kvcodemod.settings import FAIL_ON, FORMATS, PATHS, SettingsError, load_sett
 )
 @click.option(
     "--fail-on",
-    type=click.Choice(list(FAIL_ON)),
+    type=click.Choice(list(THRESHOLDS)),
     help="When to exit 1. [default: error]",
 )
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
@@ -63,16 +72,15 @@ def command(
     """Flag pool methods that speculative decoding can call and that will not survive."""
     gc.disable()  # one short run that keeps what it allocates
     package = package_of(path, installed)
+    registry = load_rules()
     try:
-        settings = load_settings(package.root, config)
+        settings = load_settings(package.root, config, registry.knows)
     except SettingsError as error:
         fail(str(error), USAGE)
-    from kvcodemod.lint.registry import UnknownRulesError
-    from kvcodemod.lint.session import NothingToLintError, lint
-
     try:
         outcome = lint(
             package,
+            registry,
             select or settings.select,
             ignore or settings.ignore,
             cache_folder=None if no_cache else cache_folder(),
@@ -104,12 +112,7 @@ def _report(view: View, name: str, statistics: bool) -> list[Piece]:
     if statistics:
         lines = [f"{count:5}  {rule}\n" for rule, count in view.by_rule.items()]
         return [(text, "") for text in (*lines, f"{view.summary()}\n")]
-    render = {
-        "full": lint_full.render,
-        "concise": lint_concise.render,
-        "json": lint_json.render,
-    }[name]
-    return list(render(view))
+    return list(_RENDER[name](view))
 
 
 def _write(pieces: list[Piece], output: Path | None) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from kvcodemod.config import Names
@@ -27,17 +28,33 @@ class Param:
 
 @dataclass(frozen=True)
 class Method:
-    """A method as one class defines it; `line` is that of `def`, 1-based."""
+    """A method as one class defines it; `line` is that of `def`, 1-based.
+
+    What takes a look at the body is found when it is asked for: most methods never are.
+    """
 
     owner: str
     name: str
     path: str
     line: int
     end_line: int
-    params: tuple[Param, ...]
-    verdict: Verdict
-    refusal: str
     kind: Literal["function", "property", "other"]
+    node: Function = field(repr=False, compare=False)
+
+    @cached_property
+    def params(self) -> tuple[Param, ...]:
+        """The parameters, the receiver included."""
+        return tuple(params_of(self.node))
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """How the body ends."""
+        return verdict(self.node)
+
+    @cached_property
+    def refusal(self) -> str:
+        """The words of the first refusal, or an empty string."""
+        return refusal_text(self.node)
 
 
 @dataclass(frozen=True)
@@ -126,11 +143,7 @@ class ClassTable:
 
     def function(self, method: Method) -> Function:
         """The syntax of a method."""
-        _, node = self._nodes[method.owner]
-        for child in own_functions(node):
-            if child.lineno == method.line:
-                return child
-        raise KeyError(method)
+        return method.node
 
     def mro(self, qualname: str) -> tuple[str, ...]:
         """The C3 order, the class itself first; classes outside the table included.
@@ -206,10 +219,8 @@ def _methods(owner: str, path: str, node: ast.ClassDef) -> Iterable[Method]:
             path=path,
             line=child.lineno,
             end_line=child.end_lineno or child.lineno,
-            params=tuple(params_of(child)),
-            verdict=verdict(child),
-            refusal=refusal_text(child),
             kind=kind,
+            node=child,
         )
     for statement in node.body:  # `restore = _refuse`: one body under two names
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):

@@ -45,6 +45,7 @@ class Receivers:
         self._declared: dict[tuple[str, int], dict[str, Value]] = {}
         self.under: dict[tuple[str, str], dict[str, tuple[Options, ...]]] = {}
         """(class, attribute) -> class that it holds -> the options of each case."""
+        self._words: dict[str, Value] = {}
         self._under: dict[tuple[str, int], dict[int, Options]] = {}
         self._facts: dict[tuple[str, int], Facts] = {}
         self._envs: dict[tuple[str, tuple[str, int]], Env] = {}
@@ -55,6 +56,11 @@ class Receivers:
 
     def by_word(self, name: str) -> Value:
         """What a field, parameter or local of that name holds by convention."""
+        if name not in self._words:
+            self._words[name] = self._by_word(name)
+        return self._words[name]
+
+    def _by_word(self, name: str) -> Value:
         names = self.program.names
         if _worded(name, names.allocator_words):
             return instances(self.program.held_allocators)

@@ -34,6 +34,10 @@ class Registry:
         chosen -= {code for name in ignore for code in self._matching(name)}
         return tuple(self.rules[code] for code in sorted(chosen))
 
+    def knows(self, name: str) -> bool:
+        """Whether a code, a name or the beginning of a code stands for a rule."""
+        return bool(self._matching(name))
+
     def _matching(self, name: str) -> list[str]:
         """The codes that a code, a name or the beginning of a code stands for."""
         return [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kvcodemod.config import DEFAULT_NAMES, Names
 from kvcodemod.lint.cache import Cache
-from kvcodemod.lint.registry import load_rules
+from kvcodemod.lint.registry import Registry
 from kvcodemod.lint.run import Result, run_rules
 from kvcodemod.tree.locate import Package
 from kvcodemod.tree.source import SourceTree
@@ -28,6 +28,7 @@ class Outcome:
 
 def lint(
     package: Package,
+    registry: Registry,
     select: tuple[str, ...] = (),
     ignore: tuple[str, ...] = (),
     names: Names = DEFAULT_NAMES,
@@ -39,7 +40,6 @@ def lint(
         UnknownRulesError: the selection names rules that there are not.
         NothingToLintError: no pools, or no speculative decoding.
     """
-    registry = load_rules()
     rules = registry.selected(select, ignore)
     tree = SourceTree(package)
     tree.read_all()
