@@ -12,6 +12,7 @@ from kvcodemod.cli.common import (
     CLEAN,
     FAILED,
     FOUND,
+    USAGE,
     fail,
     package_of,
     path_argument,
@@ -20,7 +21,7 @@ from kvcodemod.report.apply_json import apply_json
 from kvcodemod.report.apply_text import apply_text
 from kvcodemod.rewrite.apply import Rewrite, patch_of, prepare, write
 from kvcodemod.rewrite.options import Options
-from kvcodemod.rewrite.refusal import RefusedError
+from kvcodemod.rewrite.refusal import RefusedError, UnknownPoolError
 from kvcodemod.tree.source import SourceError, SourceTree
 from kvcodemod.tree.write import WriteError, finish_pending, pending
 
@@ -98,6 +99,8 @@ def command(
             patch.write_bytes(patch_of(tree, rewrite))
         proof = _proof(tree, python) if verify else None
         written = dry or write(tree, rewrite, proof)
+    except UnknownPoolError as error:
+        fail(str(error), USAGE)
     except (SourceError, RefusedError) as error:
         _warn(tree)
         fail(f"{error}\nnothing was changed", FAILED)

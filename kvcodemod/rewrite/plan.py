@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from kvcodemod.facts.classes import ClassTable, pool_table
 from kvcodemod.facts.composite import Composite, Composites
-from kvcodemod.facts.family import rewritten
+from kvcodemod.facts.family import is_rewritten, rewritten
 from kvcodemod.facts.modules import Modules
 from kvcodemod.rewrite.completeness import incomplete
 from kvcodemod.rewrite.constructors import symbol
-from kvcodemod.rewrite.edits import (
-    Plan,
-    Skipped,
-)
+from kvcodemod.rewrite.edits import Edit, InjectCheck, Plan, Skipped
+from kvcodemod.rewrite.injection import plan_injection
 from kvcodemod.rewrite.options import Options
-from kvcodemod.rewrite.refusal import RefusedError
+from kvcodemod.rewrite.refusal import RefusedError, UnknownPoolError
 from kvcodemod.rewrite.wrapper import Work, plan_wrapper
 from kvcodemod.tree.source import SourceTree
 
@@ -41,6 +39,8 @@ def make_plan(tree: SourceTree, options: Options) -> Plan:
     work = Work(table, composites, options)
     for composite in waiting:
         plan_wrapper(work, composite)
+    _check_one_each(work.edits)
+    work.edits += plan_injection(table, sorted(work.users))
     if composites.broken:
         raise composites.broken[0]
     _note_others(work, pools, waiting)
@@ -51,8 +51,19 @@ def make_plan(tree: SourceTree, options: Options) -> Plan:
         + ", ".join(c.cls.name for c in waiting),
         wrappers=tuple(c.cls.qualname for c in waiting),
         edits=tuple(dict.fromkeys(work.edits)),
-        skipped=tuple(work.skipped),
+        skipped=tuple(dict.fromkeys(work.skipped)),
     )
+
+
+def _check_one_each(edits: list[Edit]) -> None:
+    """The functions of two wrappers would have the same names in one module."""
+    seen: dict[str, str] = {}
+    for edit in edits:
+        if isinstance(edit, InjectCheck):
+            other = seen.setdefault(edit.path, edit.symbol)
+            if other != edit.symbol:
+                reason = f"{other} and {edit.symbol} need functions of the same names"
+                raise RefusedError(edit.path, edit.line, reason)
 
 
 def _check_named(table: ClassTable, waiting: list[Composite], options: Options) -> None:
@@ -61,8 +72,10 @@ def _check_named(table: ClassTable, waiting: list[Composite], options: Options) 
             continue
         found = [c for c in table.classes.values() if c.name == name]
         if not found:
-            raise RefusedError("--pool", 0, f"no pool class is called {name}")
+            raise UnknownPoolError("--pool", 0, f"no pool class is called {name}")
         move = table.lookup(found[0].qualname, options.names.move)
+        if move is not None and is_rewritten(table, move):
+            continue
         state = "has no" if move is None else "does not itself raise in"
         reason = f"{name} {state} {options.names.move}: there is nothing to rewrite"
         raise RefusedError(found[0].path, found[0].line, reason)
@@ -79,7 +92,8 @@ def _nothing_to_do(table: ClassTable, composites: Composites, options: Options) 
             raise RefusedError(path, line, f"half-edited: {reason}")
     if done:
         which = ", ".join(f"{c.cls.name}.{names.move}" for c in done)
-        return Plan("unchanged", f"{which} is implemented; there is nothing to do")
+        be = "is" if len(done) == 1 else "are"
+        return Plan("unchanged", f"{which} {be} implemented; there is nothing to do")
     return Plan(
         "not-applicable",
         f"no pool here builds sub-pools and raises in {names.move} for want of "
@@ -93,6 +107,8 @@ def _note_others(work: Work, pools: tuple[str, ...], waiting: list[Composite]) -
         move = work.table.classes[qualname].method(work.names.move)
         if move is None or move.verdict != "raises" or qualname in family:
             continue
+        if qualname.rpartition(".")[2] in work.names.pool_bases:
+            continue  # the abstract one
         work.skipped.append(
             Skipped(
                 symbol(work.table, move),

@@ -12,3 +12,7 @@ class RefusedError(Exception):
         self.path = path
         self.line = line
         self.reason = reason
+
+
+class UnknownPoolError(RefusedError):
+    """The person named a pool that the tree does not have."""

@@ -28,7 +28,7 @@ from kvcodemod.rewrite.edits import (
     SetUpShared,
     Skipped,
 )
-from kvcodemod.rewrite.injection import plan_check, plan_injection
+from kvcodemod.rewrite.injection import plan_check
 from kvcodemod.rewrite.options import Options
 from kvcodemod.rewrite.refusal import RefusedError
 from kvcodemod.rewrite.sites import plan_sites
@@ -43,6 +43,8 @@ class Work:
     options: Options
     edits: list[Edit] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    users: set[str] = field(default_factory=set)
+    """Classes whose code calls the kernel's functions."""
 
     @property
     def names(self) -> Names:
@@ -157,7 +159,7 @@ def _plan_delegation(
         slot_major = names.movable_layouts[0]
         texts.append(snippets.shared_rows(classes, names.layout, slot_major))
     work.edits += plan_check(table, cls.qualname, texts)
-    work.edits += plan_injection(table, users)
+    work.users |= set(users)
 
 
 def _shared_classes(
