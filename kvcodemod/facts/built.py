@@ -13,7 +13,7 @@ from kvcodemod.facts.matter import outer_functions
 from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.narrowing import Conditions
 from kvcodemod.facts.options import Option, Options, contradict, passed, switched_on
-from kvcodemod.facts.program import Program
+from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.text import span
 
 _UP = 3
@@ -34,6 +34,7 @@ class Built:
     def __init__(self, program: Program) -> None:
         """Nothing is read yet."""
         self.program = program
+        self._codes: dict[str, list[Code]] = {}
         self._ways: dict[str, tuple[Way, ...]] = {}
         self._needs: dict[str, Options] = {}
         self._callers: dict[str, tuple[Way, ...]] = {}
@@ -95,6 +96,12 @@ class Built:
             self._needs[cls] = tuple(o for options in found for o in options)
         return self._needs[cls]
 
+    def _functions(self, path: str) -> list[Code]:
+        if path not in self._codes:
+            module = self.program.modules.get(path)
+            self._codes[path] = list(outer_functions(self.program, module))
+        return self._codes[path]
+
     def _fixed(self, cls: str, init: Method, function: Function) -> Options:
         """What a constructor hands to the next one as a constant: `page_size=1`."""
         call = super_init(function)
@@ -153,10 +160,12 @@ class Built:
             if needle not in self.program.tree.data(path):
                 continue
             module = self.program.modules.get(path)
-            for code in outer_functions(self.program, module):
+            lines = self.program.text(module).calls.by_name.get(bare, [])
+            for code in self._functions(path):
                 if code.qualname == function or code.owner in self.program.members:
                     continue
-                if bare not in self.program.text(module).calls.within(*span(code.node)):
+                first, last = span(code.node)
+                if not any(first < line <= last for line in lines):
                     continue
                 conditions = Conditions(path, lambda name: name, {})
                 for site in call_sites(code.node.body, conditions, path):

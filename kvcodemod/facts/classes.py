@@ -80,11 +80,19 @@ class PoolClass:
 class ClassTable:
     """All classes of a set of files and their C3 order."""
 
-    def __init__(self, modules: Modules, paths: Iterable[str]) -> None:
-        """Read the classes of `paths`; what does not parse is kept in `broken`."""
+    def __init__(
+        self,
+        modules: Modules,
+        paths: Iterable[str],
+        names: frozenset[str] = frozenset(),
+    ) -> None:
+        """Read the classes of `paths`; what does not parse is kept in `broken`.
+
+        With `names`, bases in other files are read for classes of these names only.
+        """
         self.modules = modules
         self.classes: dict[str, PoolClass] = {}
-        self.names: frozenset[str] = frozenset()
+        self.names = names
         """Bare names, aliases included, that a class of the table can go by."""
         self.broken: list[SourceError] = []
         self._nodes: dict[str, tuple[Module, ast.ClassDef]] = {}
@@ -96,6 +104,7 @@ class ClassTable:
     def _add_bases(self) -> None:
         """Read the files of bases that stand elsewhere in the tree, as mixins do."""
         fresh = tuple(self.classes.values())
+        first = {cls.path for cls in fresh}
         while fresh:
             known = {cls.path for cls in self.classes.values()}
             before = set(self.classes)
@@ -103,6 +112,7 @@ class ClassTable:
                 {
                     path
                     for cls in fresh
+                    if not self.names or cls.name in self.names or cls.path in known - first
                     for base in cls.bases
                     if base not in self.classes
                     for path in [self.modules.path_of(base)]

@@ -95,7 +95,7 @@ class Fields:
             first, last = span(node)
             lines = [
                 line
-                for line in self.program.text(module).stores.at(attribute)
+                for line in self.program.text(module).stores.by_name.get(attribute, ())
                 if first <= line <= last
             ]
             for function in own_functions(node) if lines else ():

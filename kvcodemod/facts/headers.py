@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kvcodemod.tree.source import SourceTree
@@ -29,7 +29,6 @@ def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
     imported under an alias counts under both. The result is a superset.
     """
     headers: list[tuple[bytes, frozenset[bytes], str]] = []
-    aliases: dict[bytes, set[bytes]] = {}
     for path in tree.paths:
         data = tree.data(path)
         at = data.find(b"class ")
@@ -39,21 +38,39 @@ def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
                 words = frozenset(_WORD.findall(found[2]))
                 headers.append((found[1], words, path))
             at = data.find(b"class ", found.end() if found else at + 6)
-        for old, new in _aliases(data):
-            aliases.setdefault(old, set()).add(new)
-    names = {base.encode() for base in bases}
-    fresh = set(names)
-    while fresh:
-        grown = {alias for name in fresh for alias in aliases.get(name, ())}
-        grown |= {name for name, words, _ in headers if words & (names | grown)}
-        fresh = grown - names
-        names |= fresh
-    bases_ = {base.encode() for base in bases}
-    files = {path for name, words, path in headers if name in bases_ or words & names}
+    roots = {base.encode() for base in bases}
+    names: set[bytes] = set()
+    grown = _closed(headers, roots)
+    aliases: dict[bytes, set[bytes]] = {}
+    while grown != names:  # an alias can bring in classes, and these other aliases
+        names = grown
+        for path in tree.containing(covering_bytes(names)):
+            for old, new in _aliases(tree.data(path)):
+                aliases.setdefault(old, set()).add(new)
+        grown = names | {new for name in names for new in aliases.get(name, ())}
+        grown = _closed(headers, grown)
+    files = {path for name, words, path in headers if name in roots or words & names}
     return Candidates(
         names=frozenset(name.decode("utf-8", "replace") for name in names),
         files=tuple(sorted(files)),
     )
+
+
+def _closed(
+    headers: list[tuple[bytes, frozenset[bytes], str]], names: set[bytes]
+) -> set[bytes]:
+    """The names, and every class that is defined on one of them."""
+    below: dict[bytes, set[bytes]] = {}
+    for name, words, _ in headers:
+        for word in words:
+            below.setdefault(word, set()).add(name)
+    found, todo = set(names), list(names)
+    while todo:
+        for name in below.get(todo.pop(), ()):
+            if name not in found:
+                found.add(name)
+                todo.append(name)
+    return found
 
 
 def _aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -90,16 +107,18 @@ def files_naming(tree: SourceTree, names: frozenset[str]) -> tuple[str, ...]:
     """The files in whose text any of the names occurs as a whole word, sorted."""
     if not names:
         return ()
-    short = [part.encode() for part in covering(names)]
     needles = [name.encode() for name in sorted(names)]
-    found = []
-    for path in tree.paths:
-        data = tree.data(path)
-        if any(part in data for part in short) and any(
-            _stands(needle, data) for needle in needles
-        ):
-            found.append(path)
-    return tuple(found)
+    return tuple(
+        path
+        for path in tree.containing(covering_bytes({n.encode() for n in names}))
+        if any(_stands(needle, tree.data(path)) for needle in needles)
+    )
+
+
+def covering_bytes(names: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The same for names as they stand in files."""
+    texts = frozenset(name.decode("utf-8", "replace") for name in names)
+    return tuple(part.encode() for part in covering(texts))
 
 
 def _stands(needle: bytes, data: bytes) -> bool:

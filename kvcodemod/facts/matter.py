@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from kvcodemod.facts.headers import covering
 from kvcodemod.facts.modules import Module
 from kvcodemod.facts.program import Code, Program
-from kvcodemod.facts.text import Marks, span
+from kvcodemod.facts.text import Marks, Text, span
 from kvcodemod.tree.source import SourceError
 
 _IMPORTED = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import\b", re.M)
@@ -39,37 +39,86 @@ class Matter:
         self._read()
 
     def _read(self) -> None:
-        entries: list[Code] = []
+        """Find the functions that can lead to a pool; parse no file without one.
+
+        A function can if a word for pools stands in it, or if it calls one that can.
+        """
+        folders = self.program.names.entry_folders
+        waiting = [
+            path
+            for path in self.program.tree.paths
+            if path.partition("/")[2].startswith(folders)
+        ]
+        texts = {path: self._text(path) for path in waiting}
+        found: set[tuple[str, int]] = set()
+        names: set[str] = set()
+        codes: list[Code] = []
+        calls: dict[tuple[str, int], frozenset[str]] = {}
         helpers: set[str] = set()
-        for path in self.program.tree.paths:
-            if path.partition("/")[2].startswith(self.program.names.entry_folders):
+        grown = True
+        while grown:
+            ready = [
+                path
+                for path in waiting
+                if self._pattern.search(texts[path].text)
+                or not names.isdisjoint(texts[path].calls.names)
+            ]
+            waiting = [path for path in waiting if path not in ready]
+            fresh: list[Code] = []
+            for path in ready:
                 module = self._module(path)
                 if module is not None:
-                    entries.extend(outer_functions(self.program, module))
-                    helpers.update(self._imported(module))
-        others = [
+                    fresh.extend(outer_functions(self.program, module))
+                    new = sorted(set(self._imported(module)) - helpers)
+                    helpers.update(new)
+                    for other in new:
+                        fresh.extend(self._helpers(other))
+            codes.extend(fresh)
+            calls.update((code.key, self.calls(code)) for code in fresh)
+            found.update(code.key for code in fresh if self.hit(code))
+            grown = self._close(codes, calls, found, names) or bool(fresh)
+        self.entries = [
             code
-            for path in sorted(helpers)
-            for module in [self._module(path)]
-            if module is not None
-            for code in outer_functions(self.program, module)
-            if not code.node.name.startswith("__")
+            for code in sorted(codes, key=lambda code: code.key)
+            if code.key in found and code.path in texts
         ]
-        every = [*entries, *others]
-        called = {code.key: self.calls(code) for code in every}
-        found = {code.key for code in every if self.hit(code)}
-        names = {code.node.name for code in every if code.key in found}
+        self.names = frozenset(names)
+
+    def _close(
+        self,
+        codes: list[Code],
+        calls: dict[tuple[str, int], frozenset[str]],
+        found: set[tuple[str, int]],
+        names: set[str],
+    ) -> bool:
+        """Add the callers of what was found; tells whether there are new names."""
+        before = len(names)
+        for code in codes:
+            if code.key in found and not code.node.name.startswith("__"):
+                names.add(code.node.name)
         grown = True
         while grown:
             grown = False
-            for code in every:
-                if code.key not in found and called[code.key] & names:
+            for code in codes:
+                if code.key not in found and not names.isdisjoint(calls[code.key]):
                     found.add(code.key)
                     if not code.node.name.startswith("__"):
                         grown |= code.node.name not in names
                         names.add(code.node.name)
-        self.entries = [code for code in entries if code.key in found]
-        self.names = frozenset(name for name in names if not name.startswith("__"))
+        return len(names) > before
+
+    def _text(self, path: str) -> Text:
+        try:
+            return self.program.text_at(path)
+        except SourceError as error:
+            self.broken.append(error)
+            return Text("")
+
+    def _helpers(self, path: str) -> Iterator[Code]:
+        module = self._module(path)
+        for code in outer_functions(self.program, module) if module else ():
+            if not code.node.name.startswith("__"):
+                yield code
 
     def _module(self, path: str) -> Module | None:
         try:

@@ -59,8 +59,7 @@ class Program:
         self._short = tuple(part.encode() for part in self.parts)
         self._readable: dict[str, bool] = {}
         self.modules.may_read = self._may_read
-        self.table = ClassTable(self.modules, candidates.files)
-        self.table.names = candidates.names
+        self.table = ClassTable(self.modules, candidates.files, candidates.names)
         self.pools = self._family(names.pool_bases)
         self.allocators = self._family(names.allocator_bases)
         self.members = frozenset((*self.pools, *self.allocators))
@@ -141,9 +140,17 @@ class Program:
 
     def text(self, module: Module) -> Text:
         """The text of a module, for searching."""
-        if module.path not in self._texts:
-            self._texts[module.path] = Text(self.tree.text(module.path).text)
-        return self._texts[module.path]
+        return self.text_at(module.path)
+
+    def text_at(self, path: str) -> Text:
+        """The text of a file, for searching.
+
+        Raises:
+            SourceError: it cannot be read or decoded.
+        """
+        if path not in self._texts:
+            self._texts[path] = Text(self.tree.text(path).text)
+        return self._texts[path]
 
     def code(self, module: Module, node: Function, qualname: str, owner: str) -> Code:
         """The one `Code` of a function."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from kvcodemod.facts.uses import identifiers
 from kvcodemod.facts.values import Guard
 from kvcodemod.tree.source import SourceError
 
+_IDENTIFIER = re.compile(rb"[A-Za-z]\w*_\w+", re.A)
 _LONGEST = 100
 """Characters of a condition that are shown."""
 
@@ -52,7 +54,8 @@ class Startup:
         """Nothing is read yet."""
         self.program = program
         self.built = built
-        self._all: tuple[Refused, ...] | None = None
+        self._words: dict[str, frozenset[str]] | None = None
+        self._refused: dict[str, tuple[Refused, ...]] = {}
         self._of: dict[str, tuple[Refused, ...]] = {}
 
     def guards(
@@ -85,33 +88,41 @@ class Startup:
             mine = self.built.switches(cls)
             self._of[cls] = tuple(
                 refused
-                for refused in self.refused
+                for path in self._paths(mine)
+                for refused in self._read(path)
                 if any(same_option(a, b) for a in mine for b in refused.switches)
             )
         return self._of[cls]
 
-    @property
-    def refused(self) -> tuple[Refused, ...]:
-        """Every refusal about speculative decoding in the start-up files."""
-        if self._all is None:
-            self._all = tuple(self._read())
-        return self._all
+    def _paths(self, switches: frozenset[str]) -> Iterator[str]:
+        """The start-up files in whose text one of the switches stands."""
+        if self._words is None:
+            starts = [f"{word}_".encode() for word in self.program.names.path_words]
+            self._words = {
+                path: frozenset(w.decode() for w in _IDENTIFIER.findall(data))
+                for path in self.program.tree.paths
+                if path.partition("/")[2].startswith(self.program.names.startup_files)
+                for data in [self.program.tree.data(path)]
+                if any(start in data for start in starts)
+            }
+        for path, words in self._words.items():
+            if any(same_option(mine, word) for mine in switches for word in words):
+                yield path
 
-    def _read(self) -> Iterator[Refused]:
-        words = [f"{word}_".encode() for word in self.program.names.path_words]
-        for path in self.program.tree.paths:
-            below = path.partition("/")[2]
-            if not below.startswith(self.program.names.startup_files):
-                continue
-            data = self.program.tree.data(path)
-            if not any(word in data for word in words):
-                continue
+    def _read(self, path: str) -> tuple[Refused, ...]:
+        """Every refusal about speculative decoding in a file, in order of place."""
+        if path not in self._refused:
             try:
                 module = self.program.modules.get(path)
             except SourceError:
-                continue
-            for code in outer_functions(self.program, module):
-                yield from self._block(path, code.node.body)
+                self._refused[path] = ()
+                return ()
+            self._refused[path] = tuple(
+                refused
+                for code in outer_functions(self.program, module)
+                for refused in self._block(path, code.node.body)
+            )
+        return self._refused[path]
 
     def _block(self, path: str, body: Sequence[ast.stmt]) -> Iterator[Refused]:
         for statement, options in located(body):

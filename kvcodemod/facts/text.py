@@ -6,6 +6,7 @@ import ast
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 
 from kvcodemod.facts.modules import Function
 
@@ -32,11 +33,13 @@ class Marks:
         low = bisect_left(self.lines, first)
         return low < len(self.lines) and self.lines[low] <= last
 
-    def at(self, name: str) -> list[int]:
-        """The lines on which a name stands."""
-        return [
-            n for n, other in zip(self.lines, self.names, strict=True) if other == name
-        ]
+    @cached_property
+    def by_name(self) -> dict[str, list[int]]:
+        """The lines on which each name stands."""
+        found: dict[str, list[int]] = {}
+        for line, name in zip(self.lines, self.names, strict=True):
+            found.setdefault(name, []).append(line)
+        return found
 
 
 class Text:

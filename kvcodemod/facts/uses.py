@@ -76,8 +76,8 @@ _AFTER = re.compile(rb"[ \t]*(?:[(,)\]}\n\r:#]|if\b|else\b|or\b|and\b|for\b|as\b
 _TYPED = re.compile(rb"(?:->|[\w)\]][ \t]*:|\|)[ \t]*(?:[\w.]+\.)?$")
 """What stands before it in an annotation."""
 
-_PROSE = re.compile(rb"(\w+)[ \t]+(?:[\w.]+\.)?$")
-_KEYWORDS = frozenset({b"return", b"else", b"if", b"or", b"and", b"yield", b"lambda"})
+_PROSE = re.compile(rb"([\w'.;]+)[ \t]+\(?(?:[\w.]+\.)?$")
+_KEYWORDS = frozenset(b"return else if or and yield lambda await not =".split())
 
 _NO_VALUE = re.compile(rb"[ \t]*(?:(?:class|from|import)\b|#|>>>)")
 """How a line begins that has no value of interest."""
@@ -139,7 +139,7 @@ def _open_brackets(data: bytes, at: int) -> Iterator[int]:
 
 
 _BRACKET = re.compile(rb"[()\[\]{}]")
-_NO_USE_BEFORE = (b"isinstance", b"issubclass", b"cast", b"import", b"super")
+_NO_USE_BEFORE = (b"isinstance", b"issubclass", b"cast", b"import", b"super", b" in")
 
 
 @dataclass(frozen=True)

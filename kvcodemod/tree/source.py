@@ -58,6 +58,7 @@ class SourceTree:
     package: Package
     _bytes: dict[str, bytes] = field(default_factory=dict)
     _texts: dict[str, SourceText] = field(default_factory=dict)
+    _containing: dict[tuple[bytes, ...], tuple[str, ...]] = field(default_factory=dict)
     _paths: tuple[str, ...] | None = None
     unread: dict[str, str] = field(default_factory=dict)
     """Files that could not be read, and why."""
@@ -82,9 +83,24 @@ class SourceTree:
     def read_all(self) -> None:
         """Read every file now, two at a time: it is faster than one after the other."""
         missing = [path for path in self.paths if path not in self._bytes]
+        halves = missing[::2], missing[1::2]
         with ThreadPoolExecutor(2) as pool:
-            for path, data in zip(missing, pool.map(self._read, missing), strict=True):
-                self._bytes[path] = data
+            for half in pool.map(self._read_some, halves):
+                self._bytes.update(half)
+
+    def _read_some(self, paths: list[str]) -> dict[str, bytes]:
+        return {path: self._read(path) for path in paths}
+
+    def containing(self, parts: tuple[bytes, ...]) -> tuple[str, ...]:
+        """The files that contain one of some pieces of text, in order."""
+        if parts not in self._containing:
+            self._containing[parts] = tuple(
+                path
+                for path in self.paths
+                for data in [self.data(path)]
+                if any(part in data for part in parts)
+            )
+        return self._containing[parts]
 
     def text(self, path: str) -> SourceText:
         """The decoded file.
