@@ -15,7 +15,7 @@ from kvcodemod.lint.suppressions import INVALID, UNUSED
 ACCEPTED = "accepted by the baseline"
 """What `Finding.suppressed` says of a finding that the baseline holds."""
 SCHEMA_VERSION = 1
-_FIELDS = ("rule", "path", "symbol", "key")
+_FIELDS = ("rule", "severity", "path", "symbol", "key")
 
 
 class BaselineError(Exception):
@@ -24,9 +24,13 @@ class BaselineError(Exception):
 
 @dataclass(frozen=True, order=True)
 class Entry:
-    """What an accepted finding is known by: never a line."""
+    """What an accepted finding is known by: never a line.
+
+    An accepted warning does not cover an error: a guard that is taken away is news.
+    """
 
     rule: str
+    severity: str
     path: str
     symbol: str
     key: str
@@ -52,9 +56,9 @@ class Compared:
 
 
 def entry_of(finding: Finding) -> Entry:
-    """Rule, file, qualified symbol and normalised code."""
+    """Rule, severity, file, qualified symbol and normalised code."""
     key = " ".join(finding.key.split())
-    return Entry(finding.rule, finding.path, finding.symbol, key)
+    return Entry(finding.rule, finding.severity, finding.path, finding.symbol, key)
 
 
 def compare(
@@ -68,8 +72,10 @@ def compare(
     left = Counter(entries)
     new, accepted = [], []
     for finding in in_order(findings):
-        entry = entry_of(finding)
-        if left[entry] > 0:
+        exact = entry_of(finding)
+        covering = (exact, replace(exact, severity="error"))
+        entry = next((e for e in covering if left[e] > 0), None)
+        if entry is not None:
             left[entry] -= 1
             accepted.append(replace(finding, suppressed=ACCEPTED))
         else:

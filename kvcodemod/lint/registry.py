@@ -27,18 +27,18 @@ class Registry:
             UnknownRulesError: it names rules that there are not; all are named at once.
         """
         select, ignore = tuple(select), tuple(ignore)
-        unknown = [n for n in (*select, *ignore) if not self._matching(n)]
+        unknown = [n for n in (*select, *ignore) if not self.matching(n)]
         if unknown:
             raise UnknownRulesError(unknown, sorted(self.rules))
-        chosen = {c for n in select for c in self._matching(n)} or set(self.rules)
-        chosen -= {code for name in ignore for code in self._matching(name)}
+        chosen = {c for n in select for c in self.matching(n)} or set(self.rules)
+        chosen -= {code for name in ignore for code in self.matching(name)}
         return tuple(self.rules[code] for code in sorted(chosen))
 
     def knows(self, name: str) -> bool:
         """Whether a code, a name or the beginning of a code stands for a rule."""
-        return bool(self._matching(name))
+        return bool(self.matching(name))
 
-    def _matching(self, name: str) -> list[str]:
+    def matching(self, name: str) -> list[str]:
         """The codes that a code, a name or the beginning of a code stands for."""
         return [
             code

@@ -1,4 +1,4 @@
-"""`# kvcodemod: ignore[KVC001] -- reason` on a finding's line, and what is wrong with one."""
+"""`# kvcodemod: ignore[KVC001] -- reason` on a finding's line, heard and checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from kvcodemod.findings import Finding, in_order
+from kvcodemod.findings import Finding, Step, in_order
 from kvcodemod.tree.source import SourceError, SourceTree
 
 INVALID, UNUSED = "KVC900", "KVC901"
@@ -24,7 +24,7 @@ _IGNORE = re.compile(
 
 @dataclass(frozen=True)
 class Comment:
-    """One comment that speaks to kvcodemod; `problem` says why it suppresses nothing."""
+    """A comment that speaks to kvcodemod; `problem` says why it suppresses nothing."""
 
     path: str
     line: int
@@ -97,7 +97,7 @@ def suppress(
 
 
 def comments_of(tree: SourceTree) -> Iterator[Comment]:
-    """The comments for kvcodemod in every file; a cheap look at the bytes comes first."""
+    """The comments for kvcodemod in every file; a look at the bytes comes first."""
     for path in tree.paths:
         if b"kvcodemod" not in tree.data(path).lower():
             continue
@@ -161,7 +161,7 @@ def _finding(rule: str, comment: Comment, problem: str, key: str = "") -> Findin
         column=comment.column,
         symbol="",
         affected=(),
-        trace=(),
+        trace=(Step(comment.path, comment.line, "", problem),),
         reason=(
             "A suppression that no longer suppresses would hide the next defect."
             if unused

@@ -11,7 +11,7 @@ from kvcodemod.report.lint_view import View
 
 def render(view: View) -> Iterator[Piece]:
     """`path:line:column: error[KVC001] message`."""
-    for finding in view.findings:
+    for finding in view.shown:
         yield from _line(finding)
 
 
@@ -20,4 +20,5 @@ def _line(finding: Finding) -> Iterator[Piece]:
     yield (f"{finding.path}:{finding.line}:{finding.column}: ", "")
     yield (f"{finding.severity}[{finding.rule}]", style)
     guard = f" (guarded: {finding.guards[0].note})" if finding.guards else ""
-    yield (f" {clean(finding.message + guard)}\n", "")
+    why = f" (suppressed: {finding.suppressed})" if finding.suppressed else ""
+    yield (f" {clean(finding.message + guard + why)}\n", "")

@@ -13,7 +13,7 @@ _EDGE = "blue"
 
 def render(view: View) -> Iterator[Piece]:
     """Every finding, the way there first and the place to edit last."""
-    for finding in view.findings:
+    for finding in view.shown:
         yield from _finding(finding, view)
         yield ("\n", "")
     yield (f"{view.summary()}\n", "bold")
@@ -44,6 +44,7 @@ def _finding(finding: Finding, view: View) -> Iterator[Piece]:
         yield ("guard", "bold")
         yield (f": {step.path}:{step.line}: {clean(step.note)}\n", "")
     notes = [
+        ("suppressed", finding.suppressed or ""),
         ("affects", ", ".join(finding.affected)),
         ("why", finding.reason),
         ("help", finding.fix or ""),

@@ -16,13 +16,15 @@ def render(view: View) -> Iterator[Piece]:
     data = {
         "schema_version": 1,
         "sglang_version": view.version,
-        "findings": [as_data(finding) for finding in view.findings],
+        "findings": [as_data(finding) for finding in view.shown],
         "summary": {
             "errors": view.errors,
             "warnings": view.warnings,
             "by_rule": view.by_rule,
             "pools": view.pools,
             "entry_functions": view.entries,
+            "suppressed": len(view.suppressed),
+            "stale_baseline_entries": [asdict(entry) for entry in view.stale],
         },
     }
     yield (json.dumps(data, indent=2) + "\n", "")
@@ -46,4 +48,5 @@ def as_data(finding: Finding) -> dict[str, object]:
         "reason": finding.reason,
         "fix": finding.fix,
         "fingerprint": finding.fingerprint,
+        "suppressed": finding.suppressed,
     }

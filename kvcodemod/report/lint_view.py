@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvcodemod.findings import Finding
+from kvcodemod.findings import Finding, in_order
+from kvcodemod.lint.baseline import Entry
+from kvcodemod.lint.rule import Rule
 from kvcodemod.tree.source import SourceError, SourceTree
 
 
@@ -28,13 +30,40 @@ def lines_of(tree: SourceTree) -> Callable[[str, int], str]:
 
 @dataclass(frozen=True)
 class View:
-    """A run as a report sees it; `source` gives one line of a file."""
+    """A run as a report sees it.
+
+    Attributes:
+        findings: those that count.
+        source: gives one line of a file.
+        version: of SGLang.
+        pools, entries: how much was looked at.
+        suppressed: findings that do not count, and `show_suppressed`.
+        stale: entries of the baseline that nothing answers to.
+        rules: those that ran.
+        fail_on: from which severity on the run fails.
+        prefix: leads from where a service looks for files to the paths, as `python/`.
+        problems: plugins that did not load or run.
+    """
 
     findings: tuple[Finding, ...]
     source: Callable[[str, int], str]
     version: str | None
     pools: int
     entries: int
+    suppressed: tuple[Finding, ...] = ()
+    show_suppressed: bool = False
+    stale: tuple[Entry, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    fail_on: str = "error"
+    prefix: str = ""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> tuple[Finding, ...]:
+        """The findings that a report lists."""
+        if not self.show_suppressed:
+            return self.findings
+        return in_order((*self.findings, *self.suppressed))
 
     @property
     def errors(self) -> int:
@@ -53,14 +82,15 @@ class View:
 
     def summary(self) -> str:
         """One line about the whole run."""
+        hidden = f" ({len(self.suppressed)} suppressed)" if self.suppressed else ""
         if not self.findings:
             return (
-                f"nothing found: {self.pools} pool classes, {self.entries} functions of "
-                "speculative decoding that lead to one"
+                f"nothing found{hidden}: {self.pools} pool classes, {self.entries} "
+                "functions of speculative decoding that lead to one"
             )
         parts = [
             f"{count} {word}{'' if count == 1 else 's'}"
             for count, word in ((self.errors, "error"), (self.warnings, "warning"))
             if count
         ]
-        return f"found {' and '.join(parts)}"
+        return f"found {' and '.join(parts)}{hidden}"
