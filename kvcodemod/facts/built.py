@@ -149,7 +149,7 @@ class Built:
             if name not in code.module.names:
                 continue
             for other in outer_functions(self.program, code.module):
-                called = self.program.text(code.module).calls.within(*span(other.node))
+                called = self.program.text(code.module).called_in(*span(other.node))
                 if other.qualname != function and name in called:
                     yield other.qualname, Way((), frozenset())
 
@@ -160,7 +160,7 @@ class Built:
             if needle not in self.program.tree.data(path):
                 continue
             module = self.program.modules.get(path)
-            lines = self.program.text(module).calls.by_name.get(bare, [])
+            lines = self.program.text(module).lines_of(f"{bare}(")
             for code in self._functions(path):
                 if code.qualname == function or code.owner in self.program.members:
                     continue

@@ -12,7 +12,7 @@ from kvcodemod.facts.inits import super_after, super_init
 from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.options import Options, located
 from kvcodemod.facts.program import Code, Program
-from kvcodemod.facts.text import span
+from kvcodemod.facts.text import span, within
 
 _HARMLESS = frozenset({"object", "ABC", "Generic", "Protocol"})
 """Bases outside the tree that bring no methods of interest."""
@@ -75,8 +75,8 @@ class Fields:
         """The names that one class's body gives its instances."""
         if owner not in self._owned:
             module, node = self.program.table.node(owner)
-            stores = self.program.text(module).stores.within(*span(node))
-            self._owned[owner] = stores | frozenset(_class_names(node))
+            stores = within(self.program.text(module).stores, span(node))
+            self._owned[owner] = frozenset((*stores, *_class_names(node)))
         return self._owned[owner]
 
     def assigned(self, cls: str, attribute: str) -> tuple[Assigned, ...]:
@@ -95,7 +95,7 @@ class Fields:
             first, last = span(node)
             lines = [
                 line
-                for line in self.program.text(module).stores.by_name.get(attribute, ())
+                for line in self.program.text(module).stores.get(attribute, ())
                 if first <= line <= last
             ]
             for function in own_functions(node) if lines else ():

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator
 from kvcodemod.facts.headers import covering
 from kvcodemod.facts.modules import Module
 from kvcodemod.facts.program import Code, Program
-from kvcodemod.facts.text import Marks, Text, span
+from kvcodemod.facts.text import Text, any_within, span
 from kvcodemod.tree.source import SourceError
 
-_IMPORTED = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import\b", re.M)
+_IMPORTED = re.compile(
+    r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)", re.M
+)
+_NAME = re.compile(r"\w+")
 
 
 class Matter:
@@ -26,7 +29,7 @@ class Matter:
         bare = frozenset(name.rpartition(".")[2] for name in program.members)
         literals = sorted({*words, *covering(bare)})
         self._pattern = re.compile("|".join(map(re.escape, literals)))
-        self._hits: dict[str, Marks] = {}
+        self._hits: dict[str, list[int]] = {}
         self.methods = frozenset(
             method.name
             for name in program.members
@@ -61,7 +64,7 @@ class Matter:
                 path
                 for path in waiting
                 if self._pattern.search(texts[path].text)
-                or not names.isdisjoint(texts[path].calls.names)
+                or not names.isdisjoint(texts[path].called)
             ]
             waiting = [path for path in waiting if path not in ready]
             fresh: list[Code] = []
@@ -128,25 +131,33 @@ class Matter:
             return None
 
     def _imported(self, module: Module) -> Iterator[str]:
-        """The helper and carrier files that a module imports from."""
+        """The helpers' files from which a module imports something that it calls.
+
+        A carrier's classes are used in annotations: its file always counts.
+        """
         names = self.program.names
-        for found in _IMPORTED.finditer(self.program.text(module).text):
+        text = self.program.text(module)
+        for found in _IMPORTED.finditer(text.text):
             path = self.program.modules.path_of(f"{found[1]}.x")
             below = path.partition("/")[2] if path else ""
-            if below.startswith(names.helper_folders) or below in names.carrier_files:
-                assert path is not None
+            called = not text.called.isdisjoint(_NAME.findall(found[2]))
+            if path is not None and (
+                below in names.carrier_files
+                or (called and below.startswith(names.helper_folders))
+            ):
                 yield path
 
     def hit(self, code: Code) -> bool:
         """Whether a word that pools or allocators go by stands in a function."""
         path = code.path
         if path not in self._hits:
-            self._hits[path] = self.program.text(code.module).marks(self._pattern)
-        return self._hits[path].any(*span(code.node))
+            text = self.program.text(code.module)
+            self._hits[path] = text.lines_matching(self._pattern)
+        return any_within(self._hits[path], *span(code.node))
 
     def calls(self, code: Code) -> frozenset[str]:
         """The names that a function calls, by its text."""
-        return self.program.text(code.module).calls.within(*span(code.node))
+        return self.program.text(code.module).called_in(*span(code.node))
 
     def leads_on(self, code: Code) -> bool:
         """Whether it can be worth it to read a function that is called on a path."""

@@ -10,7 +10,7 @@ from kvcodemod.facts.calls import Site
 from kvcodemod.facts.chains import Chains
 from kvcodemod.facts.matter import outer_functions
 from kvcodemod.facts.program import Code
-from kvcodemod.facts.text import span
+from kvcodemod.facts.text import any_within, span
 
 
 class Ordinary:
@@ -51,11 +51,10 @@ class Ordinary:
         """Whether a function that is on no path calls the helper."""
         name = code.node.name
         program = self.chains.program
+        lines = program.text(code.module).lines_of(f"{name}(")
         for other in outer_functions(program, code.module):
             first, last = span(other.node)
-            if other.key not in self.chains.calls and name in program.text(
-                code.module
-            ).calls.within(first + 1, last):
+            if other.key not in self.chains.calls and any_within(lines, first + 1, last):
                 return True
         call, define = f"{name}(".encode(), f"def {name}(".encode()
         for path in self._files:

@@ -163,6 +163,14 @@ class Program:
         """What a dotted name means inside a function."""
         return self.modules.resolve(code.module, name, self.scope(code).imports)
 
+    def resolve_class(self, code: Code, name: str) -> str:
+        """The same for a name in a type test; what no pool goes by stays as it is."""
+        if name.rpartition(".")[2] not in self.table.names:
+            head = self.scope(code).imports.get(name) or code.module.imports.get(name)
+            if head is None or head.rpartition(".")[2] not in self.table.names:
+                return name
+        return self.resolve(code, name)
+
     def is_class(self, qualname: str) -> bool:
         """Whether the tree has such a class."""
         return self.class_of(qualname) is not None

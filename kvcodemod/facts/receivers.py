@@ -90,9 +90,25 @@ class Receivers:
                 return Value(classes=frozenset(name for name, _ in value.held))
             return value
         name = dotted(node)
-        if name is None:
+        if name is None or not self._may_be_class(code, name):
             return NOTHING
         return self._named_class(self.program.resolve(code, name))
+
+    def _may_be_class(self, code: Code, name: str) -> bool:
+        """Whether a name can mean a class of interest; told without parsing."""
+        if name.rpartition(".")[2] in self.program.table.names:
+            return True
+        head, _, rest = name.partition(".")
+        full = self.program.scope(code).imports.get(head)
+        full = full or code.module.imports.get(head)
+        if full is None:
+            return head in code.module.names or head in code.module.aliases
+        if full.rpartition(".")[2] in self.program.table.names:
+            return True
+        path = self.program.modules.path_of(f"{full}.{rest}" if rest else full)
+        return path is not None and (
+            path.endswith("/__init__.py") or self.program.of_interest(path)
+        )
 
     def _within(self, code: Code, node: ast.expr) -> frozenset[str]:
         """Every class, sub-pools included, that fits an annotation."""
@@ -104,9 +120,10 @@ class Receivers:
         found: set[str] = set()
         for part in ast.walk(node):
             name = dotted(part) if isinstance(part, ast.Name | ast.Attribute) else None
-            full = self.program.resolve(code, name) if name else None
+            if name is None or not self._may_be_class(code, name):
+                continue
+            full = self.program.resolve(code, name)
             if full in self.program.members:
-                assert full is not None
                 found.update(self.program.table.below(full))
         return frozenset(found)
 
@@ -260,9 +277,7 @@ class Receivers:
             name
         )
         local = name in code.module.names or name in code.module.aliases
-        if not local and head is None:
-            return NOTHING
-        if head and not head.startswith(_root(code)) and not local:
+        if (not local and head is None) or not self._may_be_class(code, name):
             return NOTHING
         full = self.program.resolve(code, name)
         if full in table.classes:
@@ -279,9 +294,10 @@ class Receivers:
         if name and "." in name:
             head = name.partition(".")[0]
             if head in code.module.imports or head in self.program.scope(code).imports:
-                full = self.program.resolve(code, name)
-                if full in self.program.table.classes:
-                    return Value(classes=frozenset((full,)))
+                if name.rpartition(".")[2] in self.program.table.names:
+                    full = self.program.resolve(code, name)
+                    if full in self.program.table.classes:
+                        return Value(classes=frozenset((full,)))
         base = self.value(code, env, node.value, facts, depth + 1)
         if base.held:
             own = join(
@@ -368,7 +384,7 @@ class Receivers:
         if code.key not in self._facts:
             scope = self.program.scope(code)
             conditions = Conditions(
-                code.path, lambda name: self.program.resolve(code, name), scope.bound
+                code.path, lambda name: self.program.resolve_class(code, name), scope.bound
             )
             self._facts[code.key] = tuple(
                 fact
@@ -601,10 +617,6 @@ def _literal(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and (
         node.value is None or type(node.value) in (bool, int, str)
     )
-
-
-def _root(code: Code) -> str:
-    return code.module.name.partition(".")[0] + "."
 
 
 def _worded(name: str, words: tuple[str, ...]) -> bool:

@@ -1,45 +1,18 @@
-"""What can be told about functions from their text alone, before their syntax is read."""
+"""What can be told about functions from their text alone, before they are read."""
 
 from __future__ import annotations
 
 import ast
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cached_property
+from itertools import accumulate
 
 from kvcodemod.facts.modules import Function
 
 _CALL = re.compile(r"(?<!\w)(\w+)[ \t]*\(")
-_STORE = re.compile(
-    r"\bself\.(\w+)[ \t]*(?::[^=\n]*)?(?:=(?!=)|,)|\bsetattr\(self,\s*[\"'](\w+)"
-)
-
-
-@dataclass(frozen=True)
-class Marks:
-    """Names at lines: `lines[i]` is where `names[i]` stands, ascending."""
-
-    lines: tuple[int, ...]
-    names: tuple[str, ...]
-
-    def within(self, first: int, last: int) -> frozenset[str]:
-        """The names on the lines from `first` to `last`."""
-        low, high = bisect_left(self.lines, first), bisect_right(self.lines, last)
-        return frozenset(self.names[low:high])
-
-    def any(self, first: int, last: int) -> bool:
-        """Whether a name stands on the lines from `first` to `last`."""
-        low = bisect_left(self.lines, first)
-        return low < len(self.lines) and self.lines[low] <= last
-
-    @cached_property
-    def by_name(self) -> dict[str, list[int]]:
-        """The lines on which each name stands."""
-        found: dict[str, list[int]] = {}
-        for line, name in zip(self.lines, self.names, strict=True):
-            found.setdefault(name, []).append(line)
-        return found
+_STORE = re.compile(r"\bself\.(\w+)[ \t]*(?::[^=\n]*)?(?:=(?!=)|,)")
 
 
 class Text:
@@ -48,43 +21,64 @@ class Text:
     def __init__(self, text: str) -> None:
         """Nothing is searched yet."""
         self.text = text
-        self._starts: list[int] | None = None
-        self._calls: Marks | None = None
-        self._stores: Marks | None = None
+        self._called: dict[tuple[int, int], frozenset[str]] = {}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line begins; one more for the end."""
+        # not splitlines(): Python's own lines end with a newline only
+        return [0, *accumulate(len(line) + 1 for line in self.text.split("\n"))]
 
     def line_of(self, position: int) -> int:
         """The line, 1-based, of a position in the text."""
-        if self._starts is None:
-            starts = [0]
-            at = self.text.find("\n")
-            while at >= 0:
-                starts.append(at + 1)
-                at = self.text.find("\n", at + 1)
-            self._starts = starts
         return bisect_right(self._starts, position)
 
-    def marks(self, pattern: re.Pattern[str]) -> Marks:
-        """Where a pattern matches; its first filled group is the name."""
-        lines: list[int] = []
-        names: list[str] = []
-        for found in pattern.finditer(self.text):
-            lines.append(self.line_of(found.start()))
-            names.append(next((g for g in found.groups() if g), found.group()))
-        return Marks(tuple(lines), tuple(names))
+    def lines_of(self, word: str) -> list[int]:
+        """The lines on which a piece of text stands, ascending."""
+        found: list[int] = []
+        at = self.text.find(word)
+        while at >= 0:
+            found.append(self.line_of(at))
+            at = self.text.find(word, at + len(word))
+        return found
 
-    @property
-    def calls(self) -> Marks:
-        """Everything that looks like a call, by the last name before the bracket."""
-        if self._calls is None:
-            self._calls = self.marks(_CALL)
-        return self._calls
+    def lines_matching(self, pattern: re.Pattern[str]) -> list[int]:
+        """The lines on which a pattern matches, ascending."""
+        return [self.line_of(found.start()) for found in pattern.finditer(self.text)]
 
-    @property
-    def stores(self) -> Marks:
-        """Every attribute of `self` that is assigned."""
-        if self._stores is None:
-            self._stores = self.marks(_STORE)
-        return self._stores
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The last name before every bracket in the file."""
+        return frozenset(_CALL.findall(self.text))
+
+    def called_in(self, first: int, last: int) -> frozenset[str]:
+        """The same for the lines from `first` to `last`."""
+        key = (first, last)
+        if key not in self._called:
+            starts = self._starts
+            end = starts[min(last, len(starts) - 1)]
+            part = self.text[starts[min(first, len(starts)) - 1] : end]
+            self._called[key] = frozenset(_CALL.findall(part))
+        return self._called[key]
+
+    @cached_property
+    def stores(self) -> dict[str, list[int]]:
+        """Attribute of `self` -> the lines on which it is assigned."""
+        found: dict[str, list[int]] = {}
+        for match in _STORE.finditer(self.text):
+            found.setdefault(match[1], []).append(self.line_of(match.start()))
+        return found
+
+
+def any_within(lines: list[int], first: int, last: int) -> bool:
+    """Whether one of some ascending lines is among those from `first` to `last`."""
+    low = bisect_left(lines, first)
+    return low < len(lines) and lines[low] <= last
+
+
+def within(stores: dict[str, list[int]], span: tuple[int, int]) -> Iterable[str]:
+    """The names of which a line is in a span."""
+    return (name for name, lines in stores.items() if any_within(lines, *span))
 
 
 def span(node: Function | ast.ClassDef) -> tuple[int, int]:
