@@ -100,6 +100,26 @@ def test_spec_only_passes_as_the_call_sites_build_it(
     assert "builds without enable_kv_cache_copy" in names
 
 
+@pytest.mark.parametrize("version", ["0.5.15", "0.5.23"])
+def test_the_kernel_in_every_pool_moves_long_permutations(
+    version: str, tmp_path: Path
+) -> None:
+    package = apply(version, tmp_path, "--kernel", "all")
+    report = prove(package, version, long_permutations=True)
+    assert report.passed, first_failures(report)
+    long = [case for case in report.cases if case.moves > 20]
+    assert long
+
+
+def test_the_stock_move_is_not_right_for_long_permutations(applied: Path) -> None:
+    report = prove(applied, "0.5.23", long_permutations=True)
+    assert report.status == "failed"
+    reasons = {f.reason for c in report.cases for f in c.failures}
+    assert reasons == {"moved in chunks: a later one reads what an earlier one wrote"}
+    pools = {f.pool for c in report.cases for f in c.failures}
+    assert pools == {"main_pool", "dense_pool", "index_kv_pool"}
+
+
 # What follows undoes a part of an applied tree without knowing how `apply` wrote it.
 
 LEFT_OUT = """
@@ -140,8 +160,14 @@ _whole_move = MiniMaxSparseKVPool.move_kv_cache
 
 
 def _move_row_by_row(self, tgt_loc, src_loc):
-    for t, s in zip(tgt_loc.split(1), src_loc.split(1)):
-        _whole_move(self, t, s)
+    held = {}  # which row each slot holds after one pair after another
+    for target, source in zip(tgt_loc.tolist(), src_loc.tolist()):
+        held[target] = held.get(source, source)
+    _whole_move(
+        self,
+        tgt_loc.new_tensor(list(held.keys())),
+        src_loc.new_tensor(list(held.values())),
+    )
 
 
 MiniMaxSparseKVPool.move_kv_cache = _move_row_by_row

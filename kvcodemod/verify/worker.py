@@ -18,6 +18,9 @@ from typing import Any
 PACKAGE = "kvcodemod_worker"
 """A name for the sibling files that no target can have."""
 
+OLDEST = (3, 10)
+"""What the sibling files need; this file runs in older ones, to say so."""
+
 
 def main() -> int:
     """Read the request, run the proof, and say `done` on the private channel."""
@@ -33,6 +36,11 @@ def main() -> int:
         request = json.loads(sys.stdin.read())
     except ValueError as error:
         send({"event": "problem", "kind": "protocol", "message": str(error)})
+        return 1
+    if sys.version_info < OLDEST:
+        text = f"{sys.executable} is Python {sys.version.split()[0]}"
+        hint = "give --python a Python of version 3.10 or newer"
+        send({"event": "problem", "kind": "python", "message": text, "hint": hint})
         return 1
     _load_siblings()
     session = importlib.import_module(f"{PACKAGE}.worker_session")

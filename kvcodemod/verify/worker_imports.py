@@ -100,10 +100,10 @@ def _explained(error: BaseException, package: Path | None) -> Problem:
     if isinstance(error, ModuleNotFoundError) and error.name:
         top = error.name.split(".")[0]
         if top != parts:
+            where = f" (imported at {_line(error, package)})" if package else ""
             return Problem(
                 "missing-dependency",
-                f"the module {error.name!r} is not installed there "
-                f"(imported at {_line(error, package)})",
+                f"the module {error.name!r} is not installed there{where}",
                 dependency=_distribution(top),
                 **_required(_distribution(top)),
             )
