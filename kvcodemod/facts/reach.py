@@ -159,7 +159,14 @@ class Reach:
                         found.append(chain)
         if not found:
             return None
-        chain = min(found, key=lambda c: (bool(c.guards), len(c.hops), c.hops))
+        chain = min(
+            found,
+            key=lambda c: (
+                bool(c.guards),
+                len(c.hops),
+                [(hop.path, hop.line) for hop in c.hops],
+            ),
+        )
         code, line = delegate.code, delegate.call.lineno
         last = Hop(code.path, line, code.symbol, delegate.method)
         return replace(chain, hops=(*chain.hops, last))
