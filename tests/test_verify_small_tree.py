@@ -22,6 +22,7 @@ from kvcodemod.verify.subject import CallSite, Wrapper
 torch = need("torch")
 need("triton")
 
+from kvcodemod.verify.worker_build import REQUIRED  # noqa: E402
 from kvcodemod.verify.worker_cases import plan  # noqa: E402
 
 POOLS = textwrap.dedent('''
@@ -122,22 +123,7 @@ POOLS = textwrap.dedent('''
                     pool.move_kv_cache(tgt_loc, src_loc)
 ''')
 
-KEYWORDS = (
-    "size",
-    "page_size",
-    "dtype",
-    "index_dtype",
-    "head_num",
-    "head_dim",
-    "idx_head_dim",
-    "dense_layer_ids",
-    "sparse_layer_ids",
-    "disable_value_sparse_layer_ids",
-    "device",
-    "start_layer",
-    "end_layer",
-    "enable_hisparse",
-)
+KEYWORDS = (*REQUIRED, "index_dtype", "enable_hisparse")
 
 
 def prove(

@@ -85,7 +85,7 @@ def arguments(config: Config, device: str) -> dict[str, Any]:
     }
 
 
-_REQUIRED = (
+REQUIRED = (
     "size",
     "page_size",
     "dtype",
@@ -99,6 +99,7 @@ _REQUIRED = (
     "start_layer",
     "end_layer",
 )
+"""What every wrapper of the family has taken since 0.5.15."""
 
 
 def build(
@@ -113,7 +114,7 @@ def build(
         copy_flag: value for `enable_kv_cache_copy`; None leaves it out.
     """
     values = arguments(config, device)
-    chosen = {name: values[name] for name in _REQUIRED}
+    chosen = {name: values[name] for name in REQUIRED}
     if config.index_dtype is not None:
         chosen["index_dtype"] = values["index_dtype"]
     if config.hisparse:
