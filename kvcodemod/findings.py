@@ -58,7 +58,9 @@ class Finding:
         text = "\0".join(
             (self.rule, self.path, self.symbol, " ".join(self.key.split()))
         )
-        return hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
+        return hashlib.blake2b(
+            text.encode(errors="surrogatepass"), digest_size=10
+        ).hexdigest()
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

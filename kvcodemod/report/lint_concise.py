@@ -17,7 +17,7 @@ def render(view: View) -> Iterator[Piece]:
 
 def _line(finding: Finding) -> Iterator[Piece]:
     style = "bold red" if finding.severity == "error" else "bold yellow"
-    yield (f"{finding.path}:{finding.line}:{finding.column}: ", "")
+    yield (f"{clean(finding.path)}:{finding.line}:{finding.column}: ", "")
     yield (f"{finding.severity}[{finding.rule}]", style)
     guard = f" (guarded: {finding.guards[0].note})" if finding.guards else ""
     why = f" (suppressed: {finding.suppressed})" if finding.suppressed else ""

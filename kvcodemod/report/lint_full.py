@@ -29,12 +29,12 @@ def _finding(finding: Finding, view: View) -> Iterator[Piece]:
     width = len(str(max(step.line for step in (*finding.trace, *finding.guards))))
     pad = " " * width
     yield (f"{pad}--> ", _EDGE)
-    yield (f"{finding.path}:{finding.line}:{finding.column}\n", "")
+    yield (f"{clean(finding.path)}:{finding.line}:{finding.column}\n", "")
     shown = ""
     for step in finding.trace:
         if step.path != shown:
             yield (f"{pad} ::: ", _EDGE)
-            yield (f"{step.path}\n", "")
+            yield (f"{clean(step.path)}\n", "")
             yield (f"{pad} |\n", _EDGE)
             shown = step.path
         mark = style if step is finding.trace[-1] else "bold blue"

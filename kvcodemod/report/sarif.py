@@ -144,6 +144,9 @@ def _physical(
     if column is not None:
         region["startColumn"] = max(column, 1)
     return {
-        "artifactLocation": {"uri": quote(prefix + path), "uriBaseId": BASE},
+        "artifactLocation": {
+            "uri": quote(prefix + path, errors="surrogateescape"),
+            "uriBaseId": BASE,
+        },
         "region": region,
     }
