@@ -100,7 +100,7 @@ def test_spec_only_passes_as_the_call_sites_build_it(
     assert "builds without enable_kv_cache_copy" in names
 
 
-@pytest.mark.parametrize("version", ["0.5.15", "0.5.23"])
+@pytest.mark.parametrize("version", ALL)
 def test_the_kernel_in_every_pool_moves_long_permutations(
     version: str, tmp_path: Path
 ) -> None:

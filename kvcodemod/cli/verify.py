@@ -150,8 +150,8 @@ def _call_site(build: Build) -> CallSite:
 
 
 def _code(report: ProofReport) -> int:
-    if report.problem is not None:
-        return CLEAN if report.problem.kind == "nothing-to-prove" else FAILED
-    if report.status == "unchecked":
-        return FAILED
-    return CLEAN if report.passed else FOUND
+    if report.status == "failed":
+        return FOUND
+    if report.problem is not None and report.problem.kind == "nothing-to-prove":
+        return CLEAN
+    return CLEAN if report.passed else FAILED
