@@ -53,13 +53,6 @@ class Built:
             )
         return self._impossible[key]
 
-    def flags(self, cls: str) -> frozenset[str]:
-        """The words that stand in the conditions of every way to be built."""
-        ways = self.ways(cls)
-        if not ways:
-            return frozenset()
-        return frozenset.intersection(*(way.flags for way in ways))
-
     def switches(self, cls: str) -> frozenset[str]:
         """The options that are on in every way to be built."""
         ways = self.ways(cls)
@@ -67,9 +60,11 @@ class Built:
             return frozenset()
         return frozenset.intersection(*(switched_on(way.options) for way in ways))
 
-    def any_flags(self, cls: str) -> frozenset[str]:
-        """The words that stand in the conditions of some way to be built."""
-        return frozenset(word for way in self.ways(cls) for word in way.flags)
+    def some_switches(self, cls: str) -> frozenset[str]:
+        """The options that are on in some way to be built."""
+        return frozenset(
+            name for way in self.ways(cls) for name in switched_on(way.options)
+        )
 
     def ways(self, cls: str) -> tuple[Way, ...]:
         """Every way in which the class comes to be built."""

@@ -192,7 +192,20 @@ class Chains:
         elif isinstance(func, ast.Name | ast.Call):
             taken = self.receivers.value(code, env, func, site.facts)
             for method, receiver in taken.methods:
-                yield PoolCall(code, site.call, None, method, receiver.held, site)
+                held = self._asked(site, method, receiver)
+                yield PoolCall(code, site.call, None, method, held, site)
+
+    def _asked(
+        self, site: Site, method: str, receiver: Value
+    ) -> tuple[tuple[str, Guard | None], ...]:
+        """The classes behind a method taken as a value, under the checks before."""
+        held = dict(receiver.held)
+        has = self.receivers.fields.has
+        for fact in site.facts:
+            if fact.kind == "has" and fact.attribute == method:
+                guard = Guard("hasattr", fact.path, fact.line, fact.text, method)
+                held = {n: g if g or has(n, method) else guard for n, g in held.items()}
+        return tuple(sorted(held.items(), key=lambda item: item[0]))
 
     def _possible(self, call: PoolCall) -> PoolCall:
         """Without the classes that a server with the options here never holds."""

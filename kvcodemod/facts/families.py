@@ -141,10 +141,10 @@ class Families:
         return ""
 
     def _option_of(self, call: PoolCall, having: Iterable[str]) -> frozenset[str]:
-        """The words under which all that have a method are built, and no other is."""
+        """The options under which all that have a method are built, and no other is."""
         having = list(having)
         if not having:
             return frozenset()
-        common = frozenset.intersection(*(self.built.flags(n) for n in having))
+        common = frozenset.intersection(*(self.built.switches(n) for n in having))
         others = [n for n, _ in call.held if n not in having]
-        return common - frozenset(w for n in others for w in self.built.any_flags(n))
+        return common - frozenset(w for n in others for w in self.built.some_switches(n))

@@ -37,6 +37,7 @@ class Matter:
             if owner in program.table.classes
             for method in program.table.classes[owner].methods
         )
+        self._telling = frozenset(m for m in self.methods if "_" in m.strip("_"))
         self.entries: list[Code] = []
         self.names: frozenset[str] = frozenset()
         self._read()
@@ -53,17 +54,23 @@ class Matter:
             if path.partition("/")[2].startswith(folders)
         ]
         texts = {path: self._text(path) for path in waiting}
+        helpers: set[str] = set()
+        for path in waiting:
+            helpers.update(self._imported(path, texts[path]))
         found: set[tuple[str, int]] = set()
         names: set[str] = set()
-        codes: list[Code] = []
         calls: dict[tuple[str, int], frozenset[str]] = {}
-        helpers: set[str] = set()
+        codes = [code for path in sorted(helpers) for code in self._helpers(path)]
+        calls.update((code.key, self.calls(code)) for code in codes)
+        found.update(code.key for code in codes if self.hit(code))
+        self._close(codes, calls, found, names)
         grown = True
         while grown:
             ready = [
                 path
                 for path in waiting
                 if self._pattern.search(texts[path].text)
+                or not self._telling.isdisjoint(texts[path].called)
                 or not names.isdisjoint(texts[path].called)
             ]
             waiting = [path for path in waiting if path not in ready]
@@ -72,13 +79,13 @@ class Matter:
                 module = self._module(path)
                 if module is not None:
                     fresh.extend(outer_functions(self.program, module))
-                    new = sorted(set(self._imported(module)) - helpers)
-                    helpers.update(new)
-                    for other in new:
-                        fresh.extend(self._helpers(other))
             codes.extend(fresh)
             calls.update((code.key, self.calls(code)) for code in fresh)
-            found.update(code.key for code in fresh if self.hit(code))
+            found.update(
+                code.key
+                for code in fresh
+                if self.hit(code) or not self._telling.isdisjoint(calls[code.key])
+            )
             grown = self._close(codes, calls, found, names) or bool(fresh)
         self.entries = [
             code
@@ -130,22 +137,22 @@ class Matter:
             self.broken.append(error)
             return None
 
-    def _imported(self, module: Module) -> Iterator[str]:
-        """The helpers' files from which a module imports something that it calls.
+    def _imported(self, path: str, text: Text) -> Iterator[str]:
+        """The helpers' files from which a file imports something that it calls.
 
         A carrier's classes are used in annotations: its file always counts.
         """
         names = self.program.names
-        text = self.program.text(module)
         for found in _IMPORTED.finditer(text.text):
-            path = self.program.modules.path_of(f"{found[1]}.x")
-            below = path.partition("/")[2] if path else ""
+            full = _absolute(path, found[1])
+            target = self.program.modules.path_of(f"{full}.x")
+            below = target.partition("/")[2] if target else ""
             called = not text.called.isdisjoint(_NAME.findall(found[2]))
-            if path is not None and (
+            if target is not None and (
                 below in names.carrier_files
                 or (called and below.startswith(names.helper_folders))
             ):
-                yield path
+                yield target
 
     def hit(self, code: Code) -> bool:
         """Whether a word that pools or allocators go by stands in a function."""
@@ -161,7 +168,21 @@ class Matter:
 
     def leads_on(self, code: Code) -> bool:
         """Whether it can be worth it to read a function that is called on a path."""
-        return self.hit(code) or bool(self.calls(code) & self.names)
+        calls = self.calls(code)
+        return (
+            self.hit(code)
+            or not calls.isdisjoint(self.names)
+            or not calls.isdisjoint(self._telling)
+        )
+
+
+def _absolute(path: str, name: str) -> str:
+    """A module as `from` names it, relative or not, from the top of the tree."""
+    dots = len(name) - len(name.lstrip("."))
+    if not dots:
+        return name
+    package = path.split("/")[:-dots]
+    return ".".join([*package, name[dots:]] if name[dots:] else package)
 
 
 def outer_functions(program: Program, module: Module) -> Iterable[Code]:

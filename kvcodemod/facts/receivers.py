@@ -588,7 +588,7 @@ class Receivers:
                     if target is not None:
                         yield target, NOTHING
                 return
-            if _is_super(func.value):
+            if is_super(func.value):
                 if code.owner and code.owner not in self.program.members:
                     found = self.program.method(code.owner, func.attr, after=code.owner)
                     if found is not None:
@@ -623,7 +623,8 @@ def _worded(name: str, words: tuple[str, ...]) -> bool:
     return any(name == word or name.endswith(f"_{word}") for word in words)
 
 
-def _is_super(node: ast.expr) -> bool:
+def is_super(node: ast.expr) -> bool:
+    """Whether an expression is a `super()` call."""
     return isinstance(node, ast.Call) and dotted(node.func) == "super"
 
 

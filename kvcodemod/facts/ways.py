@@ -11,6 +11,7 @@ from kvcodemod.facts.chains import Chains, Edge, PoolCall
 from kvcodemod.facts.options import Options, contradict
 from kvcodemod.facts.ordinary import Ordinary
 from kvcodemod.facts.program import Code
+from kvcodemod.facts.receivers import is_super
 from kvcodemod.facts.startup import Startup
 from kvcodemod.facts.values import Guard
 
@@ -218,8 +219,8 @@ def _argument(edge: Edge, name: str) -> ast.expr | None:
         if order[0] == name:
             if not isinstance(func, ast.Attribute):
                 return None
-            if isinstance(func.value, ast.Call) and not func.value.args:
-                return ast.Name(name, ast.Load())  # super(): the caller's own `self`
+            if is_super(func.value):
+                return ast.Name(name, ast.Load())  # the caller's own `self`
             return func.value
         order = order[1:]
     for keyword in edge.call.keywords:

@@ -1,0 +1,157 @@
+"""What options rule out: classes that a server with them never holds."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from lint_trees import brief, files, find
+
+from kvcodemod.facts.options import contradict, options_of
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "result"),
+    [
+        ("a.page_size == 1", "b.page_size > 1", True),
+        ("a.page_size == 1", "b.page_size != 1", True),
+        ("a.page_size == 1", "b.page_size >= 1", False),
+        ("a.page_size < 2", "b.page_size > 1", True),
+        ("a.page_size < 3", "b.page_size > 1", False),
+        ("a.enabled", "not b.enabled", True),
+        ("a.enabled", "b.other", False),
+        ("a.enabled or a.more", "not b.enabled", False),
+        ("a.enabled and a.more", "not b.enabled", True),
+        ("a.rank is None", "b.rank", True),
+        ("a.rank is None", "b.rank is not None", True),
+        ("a.rank is not None", "b.rank == 2", False),
+        ("a.kind == 'x'", "b.kind == 'y'", True),
+        ("a.kind == 'x'", "b.kind != 'y'", False),
+        ("a.fun()", "not b.fun()", True),
+        ("a.fun(1)", "not b.fun(1)", False),
+        ("True == x", "x == False", False),
+    ],
+)
+def test_contradictions(one: str, other: str, result: bool) -> None:
+    first, second = (
+        options_of(ast.parse(t, mode="eval").body)[0] for t in (one, other)
+    )
+    assert contradict(first, second) is result
+    assert contradict(second, first) is result
+
+
+ALLOCATORS = """
+    class BaseTokenToKVPoolAllocator:
+        def __init__(self, size, page_size):
+            self.page_size = page_size
+        def take_pages(self, n): raise NotImplementedError
+    class One(BaseTokenToKVPoolAllocator):
+        def __init__(self, size):
+            super().__init__(size, 1)
+    class Many(BaseTokenToKVPoolAllocator):
+        def take_pages(self, n): return n
+"""
+BUILD = """
+    from .mem_cache.allocators import Many, One
+    def build(config):
+        return One(8) if config.page_size == 1 else Many(8, config.page_size)
+"""
+
+
+def _tree(
+    worker: str, allocators: str = ALLOCATORS, build: str = BUILD
+) -> dict[str, str]:
+    return {
+        "srt/mem_cache/pools.py": "class KVCache: pass\n",
+        "srt/mem_cache/allocators.py": allocators,
+        "srt/build.py": build,
+        "srt/speculative/worker.py": worker,
+    }
+
+
+def test_a_class_that_the_option_rules_out(tmp_path: Path) -> None:
+    asks = """
+        def go(batch):
+            allocator = batch.token_to_kv_pool_allocator
+            if batch.page_size == 1:
+                return
+            allocator.take_pages(2)
+        """
+    assert not find(tmp_path / "a", _tree(asks))
+    blind = "def go(token_to_kv_pool_allocator):\n    token_to_kv_pool_allocator.take_pages(2)\n"
+    found = find(tmp_path / "b", _tree(blind))
+    assert brief(found) == [
+        ("KVC001", "error", "BaseTokenToKVPoolAllocator.take_pages")
+    ]
+    assert found[0].affected[0].endswith("One")
+
+
+def test_the_option_may_stand_further_up(tmp_path: Path) -> None:
+    worker = """
+        def go(batch):
+            if batch.page_size > 1:
+                take(batch.token_to_kv_pool_allocator)
+        def take(thing):
+            thing.take_pages(2)
+        """
+    assert not find(tmp_path, _tree(worker))
+
+
+def test_a_call_for_classes_that_an_option_brings(tmp_path: Path) -> None:
+    """All that have the method are built under one option: the caller runs with it."""
+    pools = """
+        class KVCache: pass
+        class Plain(KVCache): pass
+        class Sparse(KVCache):
+            def to_device(self, n): return n
+        """
+    build = """
+        from .pools import Plain, Sparse
+        def build(config):
+            if config.enable_sparse: return Sparse()
+            return Plain()
+        """
+    worker = "def go(token_to_kv_pool):\n    token_to_kv_pool.to_device(1)\n"
+    assert not find(tmp_path / "a", files(pools=pools, build=build, worker=worker))
+    either = build.replace("return Plain()", "return Sparse() if config.x else Plain()")
+    found = find(tmp_path / "b", files(pools=pools, build=either, worker=worker))
+    assert brief(found) == [("KVC002", "error", "Plain.to_device")]
+
+
+def test_the_draft_model_never_has_a_target_only_pool(tmp_path: Path) -> None:
+    build = """
+        from .pools import Odd, Plain
+        class Builder:
+            def build(self):
+                if self.odd and not self.is_draft_worker: return Odd()
+                return Plain()
+        """
+    draft = "class W:\n    def go(self, r):\n        self.draft_runner.token_to_kv_pool.move_kv_cache(r, r)\n"
+    target = draft.replace("draft_runner", "target_runner")
+    assert not find(tmp_path / "a", files(build=build, worker=draft))
+    assert find(tmp_path / "b", files(build=build, worker=target))
+
+
+def test_what_ordinary_decoding_does_too_is_no_finding(tmp_path: Path) -> None:
+    allocators = ALLOCATORS.replace("return n", "raise NotImplementedError")
+    worker = """
+        from sglang.srt.mem_cache.common import take
+        def go(batch): take(batch, True)
+        """
+    tree = _tree(worker, allocators)
+    tree["srt/mem_cache/common.py"] = """
+        def take(batch, keep=False):
+            batch.token_to_kv_pool_allocator.take_pages(1)
+        def ordinary(batch):
+            take(batch)
+        """
+    assert not find(tmp_path / "a", tree)
+    tree["srt/mem_cache/common.py"] = """
+        def take(batch, keep_state=False):
+            if keep_state:
+                batch.token_to_kv_pool_allocator.take_pages(1)
+        def ordinary(batch):
+            take(batch)
+        """
+    assert find(tmp_path / "b", tree)
