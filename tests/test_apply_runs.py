@@ -30,7 +30,7 @@ def test_every_shape_moves_every_buffer(tmp_path: Path) -> None:
     for package in (left_out, forgot):
         assert apply(package).code == 0
         folders.append(package.parent)
-    edit(left_out / LAYERED, ("            self.index_k_pool,\n", ""))
+    edit(left_out / LAYERED, ("self.index_kv_pool, self.index_k_pool)", "None)"))
     edit(
         forgot / "srt/mem_cache/mapped.py",
         ("self.to_device_slots(tgt_loc)", "tgt_loc"),
@@ -40,6 +40,7 @@ def test_every_shape_moves_every_buffer(tmp_path: Path) -> None:
     run = subprocess.run(command, capture_output=True, text=True, env=env)
     assert not run.stderr, run.stderr[-3000:]
     assert run.stdout.splitlines() == [
+        f"{left_out.parent}: plain: index_kv_pool is wrong",
         f"{left_out.parent}: plain: index_k_pool is wrong",
         f"{forgot.parent}: packed=False mapped=True: main_pool is wrong",
     ]

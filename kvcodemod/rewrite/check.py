@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kvcodemod.facts.classes import pool_table
 from kvcodemod.facts.composite import Composites
-from kvcodemod.facts.modules import Module, Modules, index, lines_of
+from kvcodemod.facts.modules import (
+    Function,
+    Module,
+    Modules,
+    import_base,
+    index,
+    lines_of,
+)
 from kvcodemod.rewrite.completeness import incomplete
-from kvcodemod.rewrite.edits import AddMove, Edit, ExtendImport, InjectKernel, Plan
+from kvcodemod.rewrite.edits import (
+    AddMove,
+    DelegateMove,
+    Edit,
+    ExtendImport,
+    InjectKernel,
+    Plan,
+)
 from kvcodemod.rewrite.options import Options
 from kvcodemod.rewrite.refusal import RefusedError
+from kvcodemod.rewrite.texts import text_of
+from kvcodemod.rewrite.undo import comments, only_inserted, same_but_for
 from kvcodemod.tree.source import SourceError, SourceTree
 
 
@@ -53,76 +70,129 @@ def check_tree(tree: SourceTree, plan: Plan, options: Options) -> None:
 def _check_one(path: str, old: str, new: str, edits: Sequence[Edit]) -> None:
     before, after = index(path, old), index(path, new)
     beside = AddMove | ExtendImport | InjectKernel  # nothing inside a definition
-    planned = {edit.symbol for edit in edits if not isinstance(edit, beside)}
+    planned: dict[str, list[Edit]] = {}
+    for edit in edits:
+        if not isinstance(edit, beside):
+            planned.setdefault(edit.symbol, []).append(edit)
     added = _added(edits)
-    for name, node in after.names.items():
-        if name not in before.names:
-            if name not in added:
-                raise RefusedError(path, node.lineno, f"unplanned definition {name}")
-            continue
-        if name in planned or isinstance(node, ast.ClassDef):
-            continue
-        if any(name.startswith(f"{symbol}.") for symbol in planned):
-            continue
-        if ast.dump(node) != ast.dump(before.names[name]):
-            raise RefusedError(path, node.lineno, f"unplanned change in {name}")
-    lost = set(before.names) - set(after.names)
-    missing = added - set(after.names)
-    if lost or missing:
-        names = ", ".join(sorted(lost | missing))
-        raise RefusedError(path, 0, f"definitions are missing: {names}")
-    for symbol in sorted(planned):
-        if ast.dump(before.names[symbol]) == ast.dump(after.names[symbol]):
-            raise RefusedError(path, 0, f"planned change is missing in {symbol}")
-    _check_lines(path, edits, planned, added, ((old, before), (new, after)))
+    for name in sorted(set(after.names) - set(before.names) - set(added)):
+        line = after.names[name].lineno
+        raise RefusedError(path, line, f"unplanned definition {name}")
+    for name in sorted({*before.names, *added} - set(after.names)):
+        raise RefusedError(path, 0, f"the definition of {name} is missing")
+    for name, node in added.items():
+        if ast.dump(after.names[name]) != ast.dump(node):
+            line = after.names[name].lineno
+            raise RefusedError(path, line, f"{name} is not what was planned")
+    _check_imports(path, before, after, edits)
+    texts = (lines_of(old), lines_of(new))
+    _check_lines(path, edits, (planned.keys(), added.keys()), texts, (before, after))
+    for symbol, own in sorted(planned.items()):
+        was, now = before.names[symbol], after.names[symbol]
+        assert not isinstance(was, ast.ClassDef)
+        assert not isinstance(now, ast.ClassDef)
+        spans = [texts[0][slice(*_span(was))], texts[1][slice(*_span(now))]]
+        whole = any(isinstance(edit, DelegateMove) for edit in own)
+        if not whole and not only_inserted(*spans):
+            reason = f"something in {symbol} is lost, perhaps a comment"
+            raise RefusedError(path, now.lineno, reason)
+        reason = same_but_for(was, now, own)
+        if reason:
+            raise RefusedError(path, now.lineno, f"{symbol}: {reason}")
 
 
-def _added(edits: Sequence[Edit]) -> set[str]:
-    names: set[str] = set()
+def _added(edits: Sequence[Edit]) -> dict[str, ast.stmt]:
+    """The definitions that are planned, by qualified name."""
+    found: dict[str, ast.stmt] = {}
     for edit in edits:
         if isinstance(edit, AddMove):
-            names.add(f"{edit.symbol}.{edit.method}")
+            (node,) = ast.parse(text_of(edit)).body
+            found[f"{edit.symbol}.{edit.method}"] = node
         elif isinstance(edit, InjectKernel):
-            tree = ast.parse(edit.text)
-            names |= {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
-    return names
+            for node in ast.parse(text_of(edit)).body:
+                if isinstance(node, ast.FunctionDef):
+                    found[node.name] = node
+    return found
+
+
+def _check_imports(
+    path: str, before: Module, after: Module, edits: Sequence[Edit]
+) -> None:
+    planned: Counter[_Import] = Counter()
+    for edit in edits:
+        if isinstance(edit, ExtendImport):
+            planned.update((edit.module, name, None) for name in edit.names)
+            if not edit.names:
+                planned.update([("", edit.module, edit.alias or None)])
+    old, new = Counter(_imports(before)), Counter(_imports(after))
+    if new != old + planned:
+        odd = (new - old - planned) + (old - new) + (planned - (new - old))
+        (module, name, _), *_rest = odd
+        raise RefusedError(path, 0, f"the import of {module or name} is not as planned")
+
+
+_Import = tuple[str, str, str | None]
+"""(module of a `from`, name, alias)"""
+
+
+def _imports(module: Module) -> Iterator[_Import]:
+    for node in module.tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            base = import_base(module, node) if isinstance(node, ast.ImportFrom) else ""
+            yield from ((base, alias.name, alias.asname) for alias in node.names)
 
 
 def _check_lines(
     path: str,
     edits: Sequence[Edit],
-    planned: set[str],
-    added: set[str],
-    sides: tuple[tuple[str, Module], tuple[str, Module]],
+    names: tuple[Iterable[str], Iterable[str]],
+    texts: tuple[list[str], list[str]],
+    modules: tuple[Module, Module],
 ) -> None:
     """Outside planned and added definitions every line, comments too, is as before."""
     imports = any(isinstance(edit, ExtendImport) for edit in edits)
-    rests = []
-    for text, module in sides:
-        lines = lines_of(text)
-        gone: set[int] = set()
-        for name in planned | added:
-            node = module.names.get(name)
-            if node is None:
-                continue
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            while name in added and lines[first - 2].startswith("#"):
-                first -= 1
-            gone |= set(range(first, (node.end_lineno or first) + 1))
-        if imports:
-            for statement in module.tree.body:
-                if isinstance(statement, ast.Import | ast.ImportFrom):
-                    last = statement.end_lineno or statement.lineno
-                    gone |= set(range(statement.lineno, last + 1))
-        # blank lines around an added definition are part of it
-        rests.append(
-            [
-                line
-                for number, line in enumerate(lines, start=1)
-                if number not in gone and line.strip()
-            ]
-        )
-    before, after = rests
+    before, after = (
+        _outside(lines, module, names, imports)
+        for lines, module in zip(texts, modules, strict=True)
+    )
     if before != after:
-        where = next((line for line in after if line not in set(before)), "")
+        known = set(before)
+        where = next((line for line in after if line not in known), "")
         raise RefusedError(path, 0, f"an unplanned line would change: {where.strip()}")
+
+
+def _outside(
+    lines: list[str],
+    module: Module,
+    names: tuple[Iterable[str], Iterable[str]],
+    imports: bool,
+) -> list[str]:
+    gone: set[int] = set()
+    for name in names[0]:
+        gone.update(range(*_span(module.names[name])))
+    for name in names[1]:
+        if name in module.names:
+            first, last = _span(module.names[name])
+            while lines[first - 1].startswith("#"):
+                first -= 1
+            while first and not lines[first - 1].strip():
+                first -= 1  # the blank lines in front are part of what is added
+            gone.update(range(first, last))
+    said: dict[int, str] = {}
+    if imports:  # what they import is held against the plan; their comments stay
+        for node in module.tree.body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                first, last = node.lineno - 1, node.end_lineno or node.lineno
+                gone.update(range(first, last))
+                said[first] = " ".join(comments(lines[first:last]))
+    return [
+        said.get(at, line)
+        for at, line in enumerate(lines)
+        if at not in gone or said.get(at)
+    ]
+
+
+def _span(node: ast.ClassDef | Function) -> tuple[int, int]:
+    """The lines of a definition, decorators too, as a slice of all lines."""
+    first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
+    return first - 1, node.end_lineno or node.lineno

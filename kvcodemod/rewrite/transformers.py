@@ -19,6 +19,7 @@ from kvcodemod.rewrite.edits import (
     SetUpShared,
 )
 from kvcodemod.rewrite.listing import insert
+from kvcodemod.rewrite.texts import text_of
 
 _Node = TypeVar("_Node", cst.ClassDef, cst.FunctionDef)
 
@@ -214,12 +215,7 @@ class SetUpMoveTransformer(Scoped):
     def __init__(self, edit: SetUpMove | SetUpShared, module: cst.Module) -> None:
         """Take the buffers or the sub-pools to plan for."""
         super().__init__(edit, module)
-        if isinstance(edit, SetUpShared):
-            self.text = snippets.set_up_shared(edit.sub_pools, edit.flag)
-        else:
-            self.text = snippets.set_up(
-                edit.buffers, edit.flag, *(edit.layout or ("", ""))
-            )
+        self.text = text_of(edit)
 
     def edit(self, node: _Node) -> _Node:
         body = self.extended(node.body, self.statements(self.text))
@@ -232,7 +228,7 @@ class AddMoveTransformer(Scoped):
     def __init__(self, edit: AddMove, module: cst.Module) -> None:
         """Take the kind of move."""
         super().__init__(edit, module)
-        self.text = snippets.move(edit.how, edit.via, edit.signature, edit.args)
+        self.text = text_of(edit)
 
     def edit(self, node: _Node) -> _Node:
         blank = cst.EmptyLine(indent=False)
@@ -248,12 +244,7 @@ class DelegateMoveTransformer(Scoped):
     def __init__(self, edit: DelegateMove, module: cst.Module) -> None:
         """Take the sub-pools in order."""
         super().__init__(edit, module)
-        move, args = self.target[-1], edit.args
-        if edit.shared:
-            self.text = snippets.delegate_shared(move, args, edit.check)
-        else:
-            pools, optional = edit.sub_pools, edit.optional
-            self.text = snippets.delegate(move, args, pools, optional, edit.check)
+        self.text = text_of(edit)
 
     def edit(self, node: _Node) -> _Node:
         body: list[cst.BaseStatement] = self.statements(self.text)
@@ -262,7 +253,7 @@ class DelegateMoveTransformer(Scoped):
             return node.with_changes(body=cst.IndentedBlock(body=body))
         if _has_docstring(block):
             body.insert(0, block.body[0])
-        return node.with_changes(body=block.with_changes(body=body, footer=[]))
+        return node.with_changes(body=block.with_changes(body=body))
 
 
 def _has_docstring(block: cst.IndentedBlock) -> bool:
