@@ -31,6 +31,11 @@ def texts(files: dict[str, bytes]) -> dict[str, str]:
     return {path: data.decode() for path, data in files.items()}
 
 
+def check(tree: SourceTree, after: dict[str, str], rewrite: Rewrite) -> None:
+    files = {path: text.encode() for path, text in after.items()}
+    check_texts(tree, tree.with_files(files), rewrite.plan)
+
+
 FLAGGED = "enable_kv_cache_copy"
 SET_UP = """\
         self._kv_row_move = None
@@ -289,12 +294,12 @@ def test_every_mistake_of_the_editor_is_noticed(tmp_path: Path, name: str) -> No
         (package / file).write_text(text.replace(line, more))
     tree = SourceTree(find_package(package))
     rewrite = prepare(tree, Options(copy_flag="spec-only"))
-    before, after = texts(rewrite.old), texts(rewrite.new)
-    check_texts(before, after, rewrite.plan)
+    after = texts(rewrite.new)
+    check(tree, after, rewrite)
     assert old in after[path]
     after[path] = after[path].replace(old, new)
     with pytest.raises(RefusedError) as caught:
-        check_texts(before, after, rewrite.plan)
+        check(tree, after, rewrite)
     assert str(caught.value).startswith(path)
     assert said in caught.value.reason
 
@@ -302,7 +307,7 @@ def test_every_mistake_of_the_editor_is_noticed(tmp_path: Path, name: str) -> No
 @pytest.mark.parametrize("name", ["direct", "params", "mapped"])
 def test_every_edit_that_is_not_made_is_noticed(tmp_path: Path, name: str) -> None:
     """Each planned edit is left out in turn."""
-    _, rewrite = rewritten(tmp_path, name, Options(copy_flag="spec-only"))
+    tree, rewrite = rewritten(tmp_path, name, Options(copy_flag="spec-only"))
     before, after = texts(rewrite.old), texts(rewrite.new)
     callees = [getattr(edit, "callee", None) for edit in rewrite.plan.edits]
     tried = 0
@@ -314,16 +319,15 @@ def test_every_edit_that_is_not_made_is_noticed(tmp_path: Path, name: str) -> No
         old = before[left_out.path]
         text = end_to_end.edit_text(left_out.path, old, same_file)
         with pytest.raises(RefusedError):
-            check_texts(before, {**after, left_out.path: text}, rewrite.plan)
+            check(tree, {**after, left_out.path: text}, rewrite)
         tried += 1
     assert tried >= 10
 
 
 def test_a_file_with_no_edit_left_is_noticed(tmp_path: Path) -> None:
-    _, rewrite = rewritten(tmp_path, "direct", Options())
-    before = texts(rewrite.old)
+    tree, rewrite = rewritten(tmp_path, "direct", Options())
     with pytest.raises(RefusedError, match="missing"):
-        check_texts(before, before, rewrite.plan)
+        check(tree, texts(rewrite.old), rewrite)
 
 
 @pytest.mark.parametrize(

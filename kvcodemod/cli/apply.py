@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -85,6 +86,7 @@ def command(
 
     All files change or none does. A second run changes nothing.
     """
+    gc.disable()  # one short run that keeps what it allocates
     dry = diff or check or patch is not None
     if verify and dry:
         raise click.UsageError("--verify needs the tree written: not with a dry run")

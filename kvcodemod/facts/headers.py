@@ -30,14 +30,10 @@ def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
     """
     headers: list[tuple[bytes, frozenset[bytes], str]] = []
     for path in tree.paths:
-        data = tree.data(path)
-        at = data.find(b"class ")
-        while at >= 0:
-            found = _CLASS.match(data, at)
-            if found:
-                words = frozenset(_WORD.findall(found[2]))
-                headers.append((found[1], words, path))
-            at = data.find(b"class ", found.end() if found else at + 6)
+        key = ("headers", path)
+        if key not in tree.made:
+            tree.made[key] = tuple(_headers(tree.data(path)))
+        headers += [(name, words, path) for name, words in tree.made[key]]
     roots = {base.encode() for base in bases}
     names: set[bytes] = set()
     grown = _closed(headers, roots)
@@ -54,6 +50,16 @@ def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
         names=frozenset(name.decode("utf-8", "replace") for name in names),
         files=tuple(sorted(files)),
     )
+
+
+def _headers(data: bytes) -> Iterator[tuple[bytes, frozenset[bytes]]]:
+    """The classes of a file, and the words between the brackets of each."""
+    at = data.find(b"class ")
+    while at >= 0:
+        found = _CLASS.match(data, at)
+        if found:
+            yield found[1], frozenset(_WORD.findall(found[2]))
+        at = data.find(b"class ", found.end() if found else at + 6)
 
 
 def _closed(

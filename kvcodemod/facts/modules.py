@@ -165,10 +165,13 @@ class Modules:
             SourceError: it cannot be read, decoded or parsed.
         """
         if path not in self._modules:
-            try:
-                self._modules[path] = index(path, self.tree.text(path).text)
-            except SourceError as error:
-                self._modules[path] = error
+            key = ("module", path)
+            if key not in self.tree.made:
+                try:
+                    self.tree.made[key] = index(path, self.tree.text(path).text)
+                except SourceError as error:
+                    self.tree.made[key] = error
+            self._modules[path] = self.tree.made[key]
         found = self._modules[path]
         if isinstance(found, SourceError):
             raise found

@@ -40,15 +40,15 @@ def prepare(tree: SourceTree, options: Options) -> Rewrite:
         raise RefusedError(str(tree.package.root), 0, reason) from error
     old: dict[str, bytes] = {}
     new: dict[str, bytes] = {}
-    texts: dict[str, str] = {}
     for path in sorted({edit.path for edit in plan.edits}):
         source = tree.text(path)
         edits = [edit for edit in plan.edits if edit.path == path]
-        texts[path] = edit_text(path, source.text, edits)
-        old[path], new[path] = tree.data(path), source.encode(texts[path])
-    check_texts({path: tree.text(path).text for path in new}, texts, plan)
+        text = edit_text(path, source.text, edits)
+        old[path], new[path] = tree.data(path), source.encode(text)
     if new:
-        check_tree(tree.with_files(new), plan, options)
+        after = tree.with_files(new)
+        check_texts(tree, after, plan)
+        check_tree(after, plan, options)
     return Rewrite(plan, old, new)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kvcodemod.facts.classes import pool_table
 from kvcodemod.facts.composite import Composites
@@ -13,7 +13,6 @@ from kvcodemod.facts.modules import (
     Module,
     Modules,
     import_base,
-    index,
     lines_of,
 )
 from kvcodemod.rewrite.completeness import incomplete
@@ -32,8 +31,8 @@ from kvcodemod.rewrite.undo import comments, only_inserted, same_but_for
 from kvcodemod.tree.source import SourceError, SourceTree
 
 
-def check_texts(old: Mapping[str, str], new: Mapping[str, str], plan: Plan) -> None:
-    """Hold every rewritten text against its old one and the plan.
+def check_texts(old: SourceTree, new: SourceTree, plan: Plan) -> None:
+    """Hold every rewritten file against the old one and the plan.
 
     Nothing but the planned definitions may differ, in the syntax tree and in the
     lines, and each planned one must.
@@ -41,10 +40,13 @@ def check_texts(old: Mapping[str, str], new: Mapping[str, str], plan: Plan) -> N
     Raises:
         RefusedError: the first difference that was not planned, or is missing.
     """
-    for path in sorted(new):
+    parsed = Modules(old), Modules(new)
+    for path in sorted({edit.path for edit in plan.edits}):
         edits = [edit for edit in plan.edits if edit.path == path]
+        texts = [lines_of(tree.text(path).text) for tree in (old, new)]
         try:
-            _check_one(path, old[path], new[path], edits)
+            before, after = (modules.get(path) for modules in parsed)
+            _check_one(path, (before, after), (texts[0], texts[1]), edits)
         except SourceError as error:
             raise RefusedError(path, error.line or 0, error.reason) from error
         except RecursionError as error:
@@ -67,8 +69,13 @@ def check_tree(tree: SourceTree, plan: Plan, options: Options) -> None:
             raise RefusedError(path, line, f"after the rewrite: {reason}")
 
 
-def _check_one(path: str, old: str, new: str, edits: Sequence[Edit]) -> None:
-    before, after = index(path, old), index(path, new)
+def _check_one(
+    path: str,
+    modules: tuple[Module, Module],
+    texts: tuple[list[str], list[str]],
+    edits: Sequence[Edit],
+) -> None:
+    before, after = modules
     beside = AddMove | ExtendImport | InjectKernel  # nothing inside a definition
     planned: dict[str, list[Edit]] = {}
     for edit in edits:
@@ -85,8 +92,7 @@ def _check_one(path: str, old: str, new: str, edits: Sequence[Edit]) -> None:
             line = after.names[name].lineno
             raise RefusedError(path, line, f"{name} is not what was planned")
     _check_imports(path, before, after, edits)
-    texts = (lines_of(old), lines_of(new))
-    _check_lines(path, edits, (planned.keys(), added.keys()), texts, (before, after))
+    _check_lines(path, edits, (planned.keys(), added.keys()), texts, modules)
     for symbol, own in sorted(planned.items()):
         was, now = before.names[symbol], after.names[symbol]
         assert not isinstance(was, ast.ClassDef)

@@ -6,6 +6,7 @@ By the standard library alone, so that an error of the editor cannot hide here t
 from __future__ import annotations
 
 import ast
+import copy
 import io
 import tokenize
 from collections.abc import Iterator, Sequence
@@ -35,8 +36,9 @@ _LAYOUT = frozenset(
 def same_but_for(old: Function, new: Function, edits: Sequence[Edit]) -> str:
     """Why `new` is not `old` with just these edits; empty where it is.
 
-    `new` is taken to pieces. One edit passes an argument in all calls of a callee.
+    One edit passes an argument in all calls of a callee.
     """
+    new = copy.deepcopy(new)  # to be taken to pieces
     done: set[str] = set()
     for edit in edits:
         if isinstance(edit, DelegateMove):

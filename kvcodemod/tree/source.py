@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from kvcodemod.tree.locate import Package
 
@@ -62,6 +63,8 @@ class SourceTree:
     _paths: tuple[str, ...] | None = None
     unread: dict[str, str] = field(default_factory=dict)
     """Files that could not be read, and why."""
+    made: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """What was made of one file alone, by (what, path): kept while the file is."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -122,6 +125,11 @@ class SourceTree:
         other._bytes = {**self._bytes, **files}
         other._texts = {p: t for p, t in self._texts.items() if p not in files}
         other.unread = {p: why for p, why in self.unread.items() if p not in files}
+        other.made = {key: it for key, it in self.made.items() if key[1] not in files}
+        for parts, paths in self._containing.items():
+            same = {path for path in paths if path not in files}
+            same |= {p for p, d in files.items() if any(part in d for part in parts)}
+            other._containing[parts] = tuple(p for p in self.paths if p in same)
         return other
 
     def _walk(self) -> Iterator[str]:
