@@ -1,20 +1,23 @@
-"""Under which options a class is built: what a server with other options never holds."""
+"""Under which options a class is built: what servers with others never hold."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from kvcodemod.facts.calls import call_sites
 from kvcodemod.facts.classes import Method
+from kvcodemod.facts.implied import Implied
 from kvcodemod.facts.inits import next_init, super_init
 from kvcodemod.facts.matter import outer_functions
 from kvcodemod.facts.modules import Function, dotted
-from kvcodemod.facts.narrowing import Conditions
+from kvcodemod.facts.narrowing import Conditions, Facts
 from kvcodemod.facts.options import Option, Options, contradict, passed, switched_on
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.text import span
+from kvcodemod.facts.uses import Use
 
 _UP = 3
 """How many callers upwards the conditions are collected."""
@@ -22,10 +25,10 @@ _UP = 3
 
 @dataclass(frozen=True)
 class Way:
-    """One way to come to be built: the options that hold, and words in the tests."""
+    """One way to come to be built: what holds there, and the functions on the way."""
 
     options: Options
-    flags: frozenset[str]
+    through: tuple[str, ...] = ()
 
 
 class Built:
@@ -34,6 +37,7 @@ class Built:
     def __init__(self, program: Program) -> None:
         """Nothing is read yet."""
         self.program = program
+        self.implied = Implied(program)
         self._codes: dict[str, list[Code]] = {}
         self._ways: dict[str, tuple[Way, ...]] = {}
         self._needs: dict[str, Options] = {}
@@ -53,6 +57,18 @@ class Built:
             )
         return self._impossible[key]
 
+    def ruled_out(self, cls: str, options: Options) -> bool:
+        """The same as `impossible`, with all that the options imply."""
+        ways = self._uses(cls)
+        return bool(ways) and all(
+            self.implied.contradictory(
+                self.program.function(use.function) if use.function else None,
+                (*use.options, *above.options, *options),
+            )
+            for use in ways
+            for above in self._above(use.function, _UP)
+        )
+
     def switches(self, cls: str) -> frozenset[str]:
         """The options that are on in every way to be built."""
         ways = self.ways(cls)
@@ -69,13 +85,21 @@ class Built:
     def ways(self, cls: str) -> tuple[Way, ...]:
         """Every way in which the class comes to be built."""
         if cls not in self._ways:
+            self._ways[cls] = ()  # a cycle ends here
             self._ways[cls] = tuple(
-                Way((*use.options, *above.options), use.flags | above.flags)
-                for use in self.program.uses
-                if use.name == cls and use.owner != cls
+                Way(
+                    (*use.options, *above.options),
+                    (use.function, *above.through) if use.function else (),
+                )
+                for use in self._uses(cls)
                 for above in self._above(use.function, _UP)
             )
         return self._ways[cls]
+
+    def _uses(self, cls: str) -> list[Use]:
+        """Where the class is built; inside other pools only if it is nowhere else."""
+        uses = [u for u in self.program.uses if u.name == cls and u.owner != cls]
+        return [u for u in uses if u.owner not in self.program.members] or uses
 
     def needs(self, cls: str) -> Options:
         """What the constructors assert about options."""
@@ -116,13 +140,13 @@ class Built:
 
     def _above(self, function: str, left: int) -> tuple[Way, ...]:
         """Under which conditions a function is called; one empty way if unknown."""
-        nothing = (Way((), frozenset()),)
+        nothing = (Way(()),)
         if not function or left == 0:
             return nothing
         if function not in self._callers:
             self._callers[function] = nothing  # recursion ends here
             found = [
-                Way((*way.options, *above.options), way.flags | above.flags)
+                Way((*way.options, *above.options), (caller, *above.through))
                 for caller, way in self._calls_of(function)
                 for above in self._above(caller, left - 1)
             ]
@@ -146,7 +170,7 @@ class Built:
             for other in outer_functions(self.program, code.module):
                 called = self.program.text(code.module).called_in(*span(other.node))
                 if other.qualname != function and name in called:
-                    yield other.qualname, Way((), frozenset())
+                    yield other.qualname, Way(())
 
     def _direct_calls(self, function: str) -> Iterator[tuple[str, Way]]:
         bare = function.rpartition(".")[2]
@@ -162,13 +186,26 @@ class Built:
                 first, last = span(code.node)
                 if not any(first < line <= last for line in lines):
                     continue
-                conditions = Conditions(path, lambda name: name, {})
+                conditions = Conditions(
+                    path,
+                    partial(self.program.resolve_class, code),
+                    self.program.scope(code).bound,
+                )
                 for site in call_sites(code.node.body, conditions, path):
                     name = dotted(site.call.func) or ""
                     if name.rpartition(".")[2] == bare:
-                        flags = frozenset(
-                            o.name
-                            for o in site.options
-                            if (o.op, o.value) == ("truth", "True") or o.op != "truth"
-                        )
-                        yield code.qualname, Way(site.options, flags)
+                        tested = self._tested(site.facts)
+                        yield code.qualname, Way((*site.options, *tested))
+
+    def _tested(self, facts: Facts) -> Options:
+        """The options that a type test implies: those of the classes that pass it."""
+        found: set[str] = set()
+        for fact in facts:
+            if fact.kind == "is":
+                below = {
+                    n for cls in fact.classes for n in self.program.table.below(cls)
+                }
+                built = [n for n in sorted(below) if self.ways(n)]
+                if built:
+                    found |= frozenset.intersection(*(self.switches(n) for n in built))
+        return tuple(Option(name, "truth", "True") for name in sorted(found))

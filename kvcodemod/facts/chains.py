@@ -168,7 +168,9 @@ class Chains:
         if code.key not in self._sites:
             scope = self.program.scope(code)
             conditions = Conditions(
-                code.path, lambda name: self.program.resolve_class(code, name), scope.bound
+                code.path,
+                lambda name: self.program.resolve_class(code, name),
+                scope.bound,
             )
             self._sites[code.key] = call_sites(code.node.body, conditions, code.path)
         return self._sites[code.key]

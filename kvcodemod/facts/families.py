@@ -147,4 +147,6 @@ class Families:
             return frozenset()
         common = frozenset.intersection(*(self.built.switches(n) for n in having))
         others = [n for n, _ in call.held if n not in having]
-        return common - frozenset(w for n in others for w in self.built.some_switches(n))
+        return common - frozenset(
+            w for n in others for w in self.built.some_switches(n)
+        )

@@ -107,11 +107,11 @@ class Fields:
                     code = self.program.code(module, function, qualname, owner)
                     yield from _values(code, function, attribute)
             for statement in node.body:
-                if isinstance(statement, ast.AnnAssign):
-                    if dotted(statement.target) == attribute:
-                        yield Assigned(
-                            None, None, statement.annotation, statement.lineno
-                        )
+                if (
+                    isinstance(statement, ast.AnnAssign)
+                    and dotted(statement.target) == attribute
+                ):
+                    yield Assigned(None, None, statement.annotation, statement.lineno)
 
     def _runs(self, cls: str, owner: str, function: str) -> bool:
         """Whether the owner's version of a method runs for instances of the class."""

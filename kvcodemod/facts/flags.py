@@ -1,4 +1,4 @@
-"""Sub-pools that a wrapper moves but that were built without the flag the move needs."""
+"""Sub-pools that a wrapper moves, built without the flag that the move needs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.chains import Chains, PoolCall
 from kvcodemod.facts.classes import Method
 from kvcodemod.facts.fields import Assigned, argument, default_of, in_dict
-from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.inits import accepts
+from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.options import Option, constant, contradict
 from kvcodemod.facts.program import Code
 from kvcodemod.facts.receivers import Env

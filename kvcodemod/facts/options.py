@@ -1,4 +1,4 @@
-"""Conditions on options (`page_size == 1`, `enable_hisparse`) and what contradicts what."""
+"""Conditions on options (`page_size == 1`, `enable_x`) and what contradicts what."""
 
 from __future__ import annotations
 

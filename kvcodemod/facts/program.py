@@ -176,6 +176,7 @@ class Program:
         return self.class_of(qualname) is not None
 
     def class_of(self, qualname: str) -> tuple[Module, ast.ClassDef] | None:
+        """The module and the syntax of a class of the tree, or None."""
         if qualname in self.table.classes:
             return self.table.node(qualname)
         found = self.definition(qualname)

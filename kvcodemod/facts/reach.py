@@ -1,4 +1,4 @@
-"""What each call on a path comes to for each class: refused, missing, or not accepted."""
+"""What each call on a path comes to for each class: refused, missing, not fitting."""
 
 from __future__ import annotations
 
@@ -89,8 +89,13 @@ class Reach:
                 if ways.ordinary.makes(call.code, call.site):
                     continue
                 kind, method, refusals, problem = found
+                options = call.site.options
+                if families.is_draft(call):
+                    options = (*options, *self.chains.receivers.draft)
+                if self.chains.receivers.built.ruled_out(cls, options):
+                    continue
                 cases = tuple(refusal.options for refusal in refusals) or ((),)
-                chain = ways.shortest(call, cls, _ERRORS[kind], cases)
+                chain = ways.shortest(call, cls, _ERRORS[kind], cases, options)
                 if chain is None:
                     continue
                 yield Reached(kind, call, cls, method, chain, refusals, problem)

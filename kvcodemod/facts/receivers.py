@@ -384,7 +384,9 @@ class Receivers:
         if code.key not in self._facts:
             scope = self.program.scope(code)
             conditions = Conditions(
-                code.path, lambda name: self.program.resolve_class(code, name), scope.bound
+                code.path,
+                lambda name: self.program.resolve_class(code, name),
+                scope.bound,
             )
             self._facts[code.key] = tuple(
                 fact
@@ -571,12 +573,10 @@ class Receivers:
                 or func.id in code.module.imports
                 or func.id in scope.imports
             )
-            if known:
-                if self._may_lead(code, func.id):
-                    full = self.program.resolve(code, func.id)
-                    target = self.program.function(full)
-                    if target is not None:
-                        yield target, NOTHING
+            if known and self._may_lead(code, func.id):
+                target = self.program.function(self.program.resolve(code, func.id))
+                if target is not None:
+                    yield target, NOTHING
         elif isinstance(func, ast.Attribute):
             name = dotted(func)
             if name and name.partition(".")[0] in {

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kvcodemod.facts.built import Built
+from kvcodemod.facts.built import Built, Way
 from kvcodemod.facts.matter import outer_functions
 from kvcodemod.facts.options import (
     Options,
+    contradict,
     leaves,
     located,
     options_of,
@@ -54,47 +55,69 @@ class Startup:
         """Nothing is read yet."""
         self.program = program
         self.built = built
+        self._near: dict[frozenset[str], tuple[str, ...]] = {}
         self._words: dict[str, frozenset[str]] | None = None
         self._refused: dict[str, tuple[Refused, ...]] = {}
-        self._of: dict[str, tuple[Refused, ...]] = {}
+        self._built: dict[tuple[str, int], tuple[Refused, ...]] = {}
 
     def guards(
-        self, cls: str, path: Iterable[tuple[Code, ast.Call]]
+        self, cls: str, path: Iterable[tuple[Code, ast.Call]], options: Options = ()
     ) -> tuple[Guard, ...]:
         """The refusals that hold for a class and a path; empty where it gets through.
+
+        Every way to build the class has to be refused.
 
         Args:
             cls: the class whose options decide.
             path: the functions and calls on the way, from the first on.
+            options: what holds for the receiver, so that some ways to build the
+                class are out of the question.
         """
         steps = list(path)
         first = steps[0][0]
         place = f"{first.path.rpartition('/')[2]} {first.symbol}".lower()
         found: list[Refused] = []
-        for refused in self.of(cls):
-            if refused.allowed is not None and not any(
-                name in place for name in refused.allowed
-            ):
-                found.append(refused)
-            elif any(name in place for name in refused.refused):
-                found.append(refused)
-            elif refused.trees and any(_under_topk(code, call) for code, call in steps):
-                found.append(refused)
-        return tuple(Guard("start-up", r.path, r.line, r.text) for r in found)
+        for way in self.built.ways(cls):
+            if contradict(way.options, options):
+                continue
+            valid = [r for r in self._on(way) if self._refuses(r, place, steps)]
+            if not valid:
+                return ()
+            found.extend(valid)
+        places = {(r.path, r.line): r for r in found}
+        return tuple(
+            Guard("start-up", path, line, places[path, line].text)
+            for path, line in sorted(places)
+        )
 
-    def of(self, cls: str) -> tuple[Refused, ...]:
-        """The refusals that depend on an option which the class is built under."""
-        if cls not in self._of:
-            mine = self.built.switches(cls)
-            self._of[cls] = tuple(
-                refused
-                for path in self._paths(mine)
-                for refused in self._read(path)
-                if any(same_option(a, b) for a in mine for b in refused.switches)
-            )
-        return self._of[cls]
+    def _refuses(
+        self, refused: Refused, place: str, steps: list[tuple[Code, ast.Call]]
+    ) -> bool:
+        allowed = refused.allowed
+        if allowed is not None and not any(name in place for name in allowed):
+            return True
+        if any(name in place for name in refused.refused):
+            return True
+        return refused.trees and any(_under_topk(code, call) for code, call in steps)
 
-    def _paths(self, switches: frozenset[str]) -> Iterator[str]:
+    def _on(self, way: Way) -> Iterator[Refused]:
+        """The refusals that depend on an option of a way, or stand on the way."""
+        switches = switched_on(way.options)
+        for path in self._paths(switches):
+            for refused in self._read(path):
+                if any(same_option(a, b) for a in switches for b in refused.switches):
+                    yield refused
+        for name in way.through:
+            code = self.program.function(name)
+            if code is not None:
+                yield from self._inside(code)
+
+    def _inside(self, code: Code) -> tuple[Refused, ...]:
+        if code.key not in self._built:
+            self._built[code.key] = tuple(self._block(code.path, code.node.body))
+        return self._built[code.key]
+
+    def _paths(self, switches: frozenset[str]) -> tuple[str, ...]:
         """The start-up files in whose text one of the switches stands."""
         if self._words is None:
             starts = [f"{word}_".encode() for word in self.program.names.path_words]
@@ -105,9 +128,13 @@ class Startup:
                 for data in [self.program.tree.data(path)]
                 if any(start in data for start in starts)
             }
-        for path, words in self._words.items():
-            if any(same_option(mine, word) for mine in switches for word in words):
-                yield path
+        if switches not in self._near:
+            self._near[switches] = tuple(
+                path
+                for path, words in self._words.items()
+                if any(same_option(mine, word) for mine in switches for word in words)
+            )
+        return self._near[switches]
 
     def _read(self, path: str) -> tuple[Refused, ...]:
         """Every refusal about speculative decoding in a file, in order of place."""
@@ -211,7 +238,11 @@ def _alternatives(test: ast.expr, raises: bool) -> Iterator[ast.expr]:
 
 def _constants(node: ast.expr) -> set[object]:
     parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
-    return {part.value for part in parts if isinstance(part, ast.Constant)}
+    return {
+        part.value if isinstance(part, ast.Constant) else part.attr  # Algorithm.EAGLE
+        for part in parts
+        if isinstance(part, ast.Constant | ast.Attribute)
+    }
 
 
 def _under_topk(code: Code, call: ast.Call) -> bool:

@@ -58,7 +58,12 @@ class Ways:
         self.tops = chains.tops()
 
     def shortest(
-        self, call: PoolCall, cls: str, error: str, cases: Cases = ((),)
+        self,
+        call: PoolCall,
+        cls: str,
+        error: str,
+        cases: Cases = ((),),
+        options: Options = (),
     ) -> Chain | None:
         """The shortest way for a class; one without guards if there is any.
 
@@ -67,6 +72,7 @@ class Ways:
             cls: the class whose method is called there.
             error: what the call raises; a handler for it on the way is a guard.
             cases: options one set of which has to hold all the way.
+            options: what is known about the receiver.
         """
         cases = tuple(
             (*case, *more) for case in cases for more in self.chains.cases(call, cls)
@@ -75,17 +81,23 @@ class Ways:
         excluded = dict(call.held).get(cls)
         if excluded is not None:
             own.append(excluded)
-        found = None if own else self._search(call, cls, error, cases, False)
+        found = None if own else self._search(call, cls, error, cases, options, False)
         if found is None:
-            found = self._search(call, cls, error, cases, True)
+            found = self._search(call, cls, error, cases, options, True)
         if found is None:
             return None
         guards = [g for edge in found for g in edge.site.handlers if catches(g, error)]
-        refused = self.startup.guards(cls, _steps(found, call))
+        refused = self.startup.guards(cls, _steps(found, call), options)
         return self._chain(call, found, (*guards, *own, *refused))
 
     def _search(
-        self, call: PoolCall, cls: str, error: str, cases: Cases, guarded: bool
+        self,
+        call: PoolCall,
+        cls: str,
+        error: str,
+        cases: Cases,
+        options: Options,
+        guarded: bool,
     ) -> list[Edge] | None:
         """Breadth first to an entry that no other entry calls, or else to any."""
         start = (call.code.key, self._receiver(call, cls))
@@ -99,19 +111,21 @@ class Ways:
                 top = code.key in self.tops
                 reached_top |= top
                 edges = _edges(came, state)
-                if guarded or not self.startup.guards(cls, _steps(edges, call)):
+                if guarded or not self.startup.guards(
+                    cls, _steps(edges, call), options
+                ):
                     if top:
                         return edges
                     other = other or state
             for edge in self.chains.edges.get(code.key, ()):
                 if not guarded and any(catches(g, error) for g in edge.site.handlers):
                     continue
-                options = edge.site.options
+                here = edge.site.options
                 if self.ordinary.makes(edge.caller, edge.site):
                     continue
-                if options and (
-                    self.chains.receivers.built.impossible(cls, options)
-                    or all(contradict(case, options) for case in cases)
+                if here and (
+                    self.chains.receivers.built.impossible(cls, here)
+                    or all(contradict(case, here) for case in cases)
                 ):
                     continue
                 fits, tracked = self._before(edge, state[1], guarded)
