@@ -1,0 +1,152 @@
+"""What options imply: start-up checks, and the methods that a condition is asked of.
+
+`enable_x = self._x_enabled()` holds only if what that method looks at holds, and an
+option that start-up accepts together with another one only implies that one.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from kvcodemod.facts.bodies import walk_own, without_docstring
+from kvcodemod.facts.matter import outer_functions
+from kvcodemod.facts.options import (
+    Options,
+    contradict,
+    located,
+    options_of,
+    switched_on,
+)
+from kvcodemod.facts.program import Code, Program
+from kvcodemod.tree.source import SourceError
+
+_ROUNDS = 4
+
+Check = tuple[frozenset[str], Options]
+"""Options that are on, and what a start-up check wants to hold then."""
+
+Meaning = tuple[Options, Options]
+"""What holds where a local name is true, and what never holds all together then."""
+
+
+class Implied:
+    """Draws conclusions from the options that hold."""
+
+    def __init__(self, program: Program) -> None:
+        """Nothing is read yet."""
+        self.program = program
+        self._checks: dict[str, tuple[Check, ...]] = {}
+
+    def contradictory(self, code: Code | None, options: Options) -> bool:
+        """Whether options of a function, and all that follows, contradict each other."""
+        never = self._defined(code, options) if code else []
+        known = (*options, *(option for extra, _ in never for option in extra))
+        for _ in range(_ROUNDS):
+            on = switched_on(known)
+            more = tuple(
+                option
+                for name in sorted(on)
+                for needed, implied in self._said_of(name)
+                if needed <= on
+                for option in implied
+                if option not in known
+            )
+            if not more:
+                break
+            known = (*known, *more)
+        holding = set(known)
+        return any(
+            contradict(known[:n], known[n : n + 1]) for n in range(1, len(known))
+        ) or any(set(together) <= holding for _, together in never if together)
+
+    def _said_of(self, name: str) -> tuple[Check, ...]:
+        """(options that are on, what holds then) by the start-up checks on an option."""
+        if name not in self._checks:
+            self._checks[name] = tuple(self._read(name))
+        return self._checks[name]
+
+    def _read(self, name: str) -> list[Check]:
+        found: list[Check] = []
+        needle = name.encode()
+        for path in self.program.tree.paths:
+            below = path.partition("/")[2]
+            if not below.startswith(self.program.names.startup_files):
+                continue
+            if needle not in self.program.tree.data(path):
+                continue
+            try:
+                module = self.program.modules.get(path)
+            except SourceError:
+                continue
+            for code in outer_functions(self.program, module):
+                for statement, options in located(code.node.body):
+                    if name not in switched_on(options):
+                        continue
+                    on = switched_on(options)
+                    if len(on) == len(options):
+                        implied = _required(statement)
+                        if implied:
+                            found.append((on, implied))
+        return found
+
+    def _defined(self, code: Code, options: Options) -> list[Meaning]:
+        """For options that are local names: (what holds too, what never holds with it)."""
+        found: list[Meaning] = []
+        for option in options:
+            if (option.op, option.value) != ("truth", "True"):
+                continue
+            for value in self.program.scope(code).bound.get(option.name, ()):
+                found.extend(self._meaning(code, value))
+        return found
+
+    def _meaning(self, code: Code, value: ast.expr) -> list[Meaning]:
+        if isinstance(value, ast.Attribute):
+            return [(options_of(value)[0], ())]
+        if not (
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Attribute)
+            and isinstance(value.func.value, ast.Name)
+            and value.func.value.id == "self"
+            and code.owner
+        ):
+            return []
+        target = self.program.method(code.owner, value.func.attr)
+        return _switch(target) if target is not None else []
+
+
+def _required(statement: ast.stmt) -> Options:
+    """What has to hold for a check to let a server start."""
+    if isinstance(statement, ast.Assert):
+        return options_of(statement.test)[0]
+    if isinstance(statement, ast.If) and any(
+        isinstance(inner, ast.Raise) for inner in statement.body
+    ):
+        return options_of(statement.test)[1]
+    return ()
+
+
+def _switch(code: Code) -> list[Meaning]:
+    """Of a method `x = option; if other: x = False; return x`: what its truth means."""
+    body = without_docstring(code.node.body)
+    last = body[-1] if body else None
+    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
+        return []
+    name = last.value.id
+    found: list[Meaning] = []
+    for statement, options in located(body):
+        if not (
+            isinstance(statement, ast.Assign)
+            and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
+        ):
+            continue
+        if isinstance(statement.value, ast.Constant) and not statement.value.value:
+            found.append(((), options))
+        elif not options:
+            found.append((options_of(statement.value)[0], ()))
+        else:
+            return []
+    stores = sum(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+        for n in walk_own(code.node)
+    )
+    return found if stores == len(found) else []
