@@ -1,4 +1,4 @@
-"""The terminal: colour where there is one, and nothing that a source file could smuggle in."""
+"""The terminal: colour where there is one, nothing that a file could smuggle in."""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from kvcodemod.facts.flags import Unmovable
 from kvcodemod.facts.reach import Reach
 from kvcodemod.findings import Finding, Step
-from kvcodemod.lint.evidence import classes_text, column_of, grouped, guard_steps, short
+from kvcodemod.lint.evidence import classes_text, column_of, grouped, guard_steps
 from kvcodemod.lint.rule import Example, Rule
-from kvcodemod.rules.unsupported_pool_method import WORKER
+
+from .unsupported_pool_method import WORKER
 
 _POOLS = """\
 class KVCache:
@@ -129,8 +130,9 @@ RULE = Rule(
         "site fills with it."
     ),
     why=(
-        "The flag is off by default, so that a server without speculative decoding does "
-        "not pay for it; a forgotten one shows only when drafts have been accepted."
+        "The flag is off by default, so that a server without speculative decoding "
+        "does not pay for it; that it is forgotten shows only when drafts have been "
+        "accepted."
     ),
     mend="Pass the flag where the sub-pool, or the wrapper around it, is built.",
     limits=(

@@ -1,4 +1,4 @@
-"""KVC003: an override does not accept the arguments that speculative decoding passes."""
+"""KVC003: an override does not accept what speculative decoding passes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from kvcodemod.lint.evidence import (
     trace,
 )
 from kvcodemod.lint.rule import Example, Rule
-from kvcodemod.rules.unsupported_pool_method import tree
+
+from .unsupported_pool_method import tree
 
 
 def _with_parameters(parameters: str) -> dict[str, str]:
@@ -66,9 +67,7 @@ def _finding(reach: Reach, group: list[Reached]) -> Finding:
             shown,
             Step(method.path, method.line, name, f"defined here: {shown.problem}"),
         ),
-        reason=(
-            "The call ends in TypeError in the middle of a batch, for these classes only."
-        ),
+        reason=("The call ends in TypeError amid a batch, with these classes only."),
         fix=(
             f"Give `{name}` the parameters that the call at {where.path}:{where.line} "
             "passes, as its siblings have them."
@@ -82,7 +81,7 @@ RULE = Rule(
     code="KVC003",
     name="incompatible-signature",
     severity="error",
-    summary="An override does not accept the arguments that speculative decoding passes.",
+    summary="An override does not accept what speculative decoding passes.",
     what=(
         "A call on a path that starts in speculative decoding passes arguments, by "
         "position or by name, that the method of a class which a server can hold does "
@@ -90,7 +89,7 @@ RULE = Rule(
     ),
     why="The call ends in TypeError, and only with this one pool.",
     mend="Give the override the parameters that its siblings have.",
-    limits="Calls with `*args` or `**kwargs` are judged as far as the rest of them goes.",
+    limits="Calls with `*args` or `**kwargs` are judged as far as the rest goes.",
     fails=(
         Example("an override lacks a parameter", _with_parameters("tgt_loc")),
         Example("an override wants one more", _with_parameters("tgt_loc, src_loc, n")),

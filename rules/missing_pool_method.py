@@ -12,11 +12,11 @@ from kvcodemod.lint.evidence import (
     column_of,
     grouped,
     guard_steps,
-    short,
     trace,
 )
 from kvcodemod.lint.rule import Example, Rule
-from kvcodemod.rules.unsupported_pool_method import tree
+
+from .unsupported_pool_method import tree
 
 _LACKS = """\
 class SplitPool(KVCache):
@@ -88,7 +88,7 @@ RULE = Rule(
     code="KVC002",
     name="missing-pool-method",
     severity="error",
-    summary="Speculative decoding calls a method that a pool or allocator does not have.",
+    summary="Speculative decoding calls a method that a pool or allocator lacks.",
     what=(
         "A call on a path that starts in speculative decoding names a method that a "
         "class which a server can hold defines nowhere in its hierarchy. The finding "

@@ -1,4 +1,4 @@
-"""KVC001: a method that raises NotImplementedError can be reached by speculative decoding."""
+"""KVC001: speculative decoding reaches a method that raises NotImplementedError."""
 
 from __future__ import annotations
 
@@ -138,8 +138,9 @@ def _fix(reach: Reach, shown: Reached, name: str) -> str:
     assert method is not None
     if reach.waits_for_flag(method):
         return (
-            "`kvcodemod apply PATH` rewrites this class: it builds the sub-pools so that "
-            "they can move and moves all of them; `kvcodemod verify PATH` proves it."
+            "`kvcodemod apply PATH` rewrites this class: it builds the sub-pools so "
+            "that they can move and moves all of them; `kvcodemod verify PATH` proves "
+            "it."
         )
     if shown.chain.guards:
         return "Nothing to do while the guard stands; keep it when the path changes."
@@ -153,13 +154,13 @@ RULE = Rule(
     code="KVC001",
     name="unsupported-pool-method",
     severity="error",
-    summary="Speculative decoding can call a pool method that raises NotImplementedError.",
+    summary="Speculative decoding reaches a method that raises NotImplementedError.",
     what=(
-        "A call on a path that starts in speculative decoding reaches a method, its own "
-        "or an inherited one, that raises NotImplementedError on a pool or an allocator "
-        "that a server can hold. Where it raises on some paths only, the finding is a "
-        "warning that names the condition; where something keeps the class away, a "
-        "warning that shows the guard."
+        "A call on a path that starts in speculative decoding reaches a method, its "
+        "own or an inherited one, that raises NotImplementedError on a pool or an "
+        "allocator that a server can hold. Where it raises on some paths only, the "
+        "finding is a warning that names the condition; where something keeps the "
+        "class away, a warning that shows the guard."
     ),
     why=(
         "The server starts, serves, and stops in the middle of a batch: the method is "

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kvcodemod.facts.calls import Site, call_sites
+from kvcodemod.facts.holding import Env
 from kvcodemod.facts.matter import Matter
+from kvcodemod.facts.meanings import is_static
 from kvcodemod.facts.narrowing import Conditions
 from kvcodemod.facts.options import Options, contradict
 from kvcodemod.facts.program import Code, Program
-from kvcodemod.facts.receivers import Env, Receivers, is_static
+from kvcodemod.facts.receivers import Receivers
 from kvcodemod.facts.values import NOTHING, Guard, Value, join
 from kvcodemod.tree.source import SourceError
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvcodemod.facts.bodies import walk_own
+from kvcodemod.facts.arguments import argument, default_of, keyword_of
 from kvcodemod.facts.classes import own_functions
 from kvcodemod.facts.inits import super_after, super_init
 from kvcodemod.facts.modules import Function, dotted
@@ -242,102 +242,6 @@ class Fields:
         for value in bound:
             found |= self._callee(code, value, depth + 1)
         return found or {self.program.resolve(code, name)}
-
-
-def argument(init: Function, call: ast.Call, parameter: str) -> ast.expr | None:
-    """What a call passes for a parameter (of a method: `self` is left out), or None."""
-    for keyword in call.keywords:
-        if keyword.arg == parameter:
-            return keyword.value
-    order = [a.arg for a in [*init.args.posonlyargs, *init.args.args]][1:]
-    for name, value in zip(order, call.args, strict=False):
-        if isinstance(value, ast.Starred):
-            return None
-        if name == parameter:
-            return value
-    return None
-
-
-def keyword_of(
-    code: Code, call: ast.Call, name: str, program: Program
-) -> ast.expr | None:
-    """What a call passes under a keyword, also inside a `**dict` filled nearby."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    for keyword in call.keywords:
-        if keyword.arg is None:
-            value = in_dict(code, keyword.value, name, program)
-            if value is not None:
-                return value
-    return None
-
-
-def in_dict(code: Code, node: ast.expr, name: str, program: Program) -> ast.expr | None:
-    """The value under a key of a dictionary that a function fills, or None."""
-    if isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                found = in_dict(code, value, name, program)
-                if found is not None:
-                    return found
-            elif isinstance(key, ast.Constant) and key.value == name:
-                return value
-        return None
-    if isinstance(node, ast.Call):
-        if dotted(node.func) != "dict":
-            return None
-        return keyword_of(code, node, name, program)
-    if isinstance(node, ast.IfExp):
-        return in_dict(code, node.body, name, program) or in_dict(
-            code, node.orelse, name, program
-        )
-    local = dotted(node)
-    if local is None:
-        return None
-    for value in program.scope(code).bound.get(local, ()):
-        if dotted(value) != local:
-            found = in_dict(code, value, name, program)
-            if found is not None:
-                return found
-    for part in walk_own(code.node):
-        if isinstance(part, ast.Assign):
-            for target in part.targets:
-                if (
-                    isinstance(target, ast.Subscript)
-                    and dotted(target.value) == local
-                    and isinstance(target.slice, ast.Constant)
-                    and target.slice.value == name
-                ):
-                    return part.value
-        elif (
-            isinstance(part, ast.Call)
-            and isinstance(part.func, ast.Attribute)
-            and part.func.attr == "update"
-            and dotted(part.func.value) == local
-        ):
-            for argument_ in part.args:
-                found = in_dict(code, argument_, name, program)
-                if found is not None:
-                    return found
-            for keyword in part.keywords:
-                if keyword.arg == name:
-                    return keyword.value
-    return None
-
-
-def default_of(init: Function, parameter: str) -> ast.expr | None:
-    """The default of a parameter, or None."""
-    spec = init.args
-    plain = [*spec.posonlyargs, *spec.args]
-    missing = len(plain) - len(spec.defaults)
-    for at, arg in enumerate(plain):
-        if arg.arg == parameter:
-            return spec.defaults[at - missing] if at >= missing else None
-    for arg, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-        if arg.arg == parameter:
-            return value
-    return None
 
 
 def _class_names(node: ast.ClassDef) -> Iterator[str]:

@@ -6,15 +6,16 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kvcodemod.facts.arguments import argument, default_of, in_dict
 from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.chains import Chains, PoolCall
 from kvcodemod.facts.classes import Method
-from kvcodemod.facts.fields import Assigned, argument, default_of, in_dict
+from kvcodemod.facts.fields import Assigned
+from kvcodemod.facts.holding import Env
 from kvcodemod.facts.inits import accepts
 from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.options import Option, constant, contradict
 from kvcodemod.facts.program import Code
-from kvcodemod.facts.receivers import Env
 from kvcodemod.facts.uses import identifiers
 
 

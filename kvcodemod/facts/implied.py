@@ -38,7 +38,7 @@ class Implied:
         self._checks: dict[str, tuple[Check, ...]] = {}
 
     def contradictory(self, code: Code | None, options: Options) -> bool:
-        """Whether options of a function, and all that follows, contradict each other."""
+        """Whether options of a function and all that follows contradict each other."""
         never = self._defined(code, options) if code else []
         known = (*options, *(option for extra, _ in never for option in extra))
         for _ in range(_ROUNDS):
@@ -60,7 +60,7 @@ class Implied:
         ) or any(set(together) <= holding for _, together in never if together)
 
     def _said_of(self, name: str) -> tuple[Check, ...]:
-        """(options that are on, what holds then) by the start-up checks on an option."""
+        """What the start-up checks on an option say."""
         if name not in self._checks:
             self._checks[name] = tuple(self._read(name))
         return self._checks[name]
@@ -90,7 +90,7 @@ class Implied:
         return found
 
     def _defined(self, code: Code, options: Options) -> list[Meaning]:
-        """For options that are local names: (what holds too, what never holds with it)."""
+        """What the options that are local names of a function mean."""
         found: list[Meaning] = []
         for option in options:
             if (option.op, option.value) != ("truth", "True"):

@@ -252,9 +252,11 @@ class Program:
     def function(self, qualname: str) -> Code | None:
         """The plain function of a qualified name, or None."""
         found = self.definition(qualname)
-        if found is None or isinstance(found[1], ast.ClassDef):
+        if found is None:
             return None
         module, node = found
+        if isinstance(node, ast.ClassDef):
+            return None
         inner = qualname.removeprefix(f"{module.name}.").rpartition(".")[0]
         owner = inner if isinstance(module.names.get(inner), ast.ClassDef) else ""
         return self.code(

@@ -179,7 +179,7 @@ class Startup:
             names = identifiers(part.left)
             if not any(self._speculative(name) for name in names):
                 continue
-            # what is let through by `==` where it is asserted, or by `!=` where it raises
+            # `==` lets through where it is asserted, `!=` where it raises
             lets = isinstance(part.ops[0], ast.Eq | ast.In | ast.Is) != raises
             values = _constants(part.comparators[0])
             if any("algorithm" in name for name in names):

@@ -1,4 +1,4 @@
-"""From what the facts say to findings: grouped by the place to edit, with the way there."""
+"""From facts to findings: grouped by the place to edit, with the way there."""
 
 from __future__ import annotations
 

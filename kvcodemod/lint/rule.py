@@ -11,7 +11,7 @@ from kvcodemod.findings import Finding, Severity
 
 @dataclass(frozen=True)
 class Example:
-    """A small tree: file (below `sglang/`) -> text; the rule's test and documentation."""
+    """A small tree: file below `sglang/` -> text; it tests and documents the rule."""
 
     title: str
     files: dict[str, str]
