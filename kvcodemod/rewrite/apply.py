@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kvcodemod.facts.modules import Modules
 from kvcodemod.rewrite.check import check_texts, check_tree
 from kvcodemod.rewrite.edits import Plan
 from kvcodemod.rewrite.engine import edit_text
@@ -43,7 +44,7 @@ def prepare(tree: SourceTree, options: Options) -> Rewrite:
     for path in sorted({edit.path for edit in plan.edits}):
         source = tree.text(path)
         edits = [edit for edit in plan.edits if edit.path == path]
-        text = edit_text(path, source.text, edits)
+        text = edit_text(path, source.text, edits, Modules(tree).get(path).tree)
         old[path], new[path] = tree.data(path), source.encode(text)
     if new:
         after = tree.with_files(new)

@@ -1,4 +1,4 @@
-"""Edits at the top level of a module: the kernel's functions and imports."""
+"""Edits at the top level of a module: its imports."""
 
 from __future__ import annotations
 
@@ -6,31 +6,18 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from kvcodemod.rewrite.edits import ExtendImport, InjectKernel
+from kvcodemod.rewrite.edits import ExtendImport
 from kvcodemod.rewrite.listing import insert
 from kvcodemod.rewrite.snippets import WIDTH
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
-def inject(module: cst.Module, edit: InjectKernel) -> cst.Module | None:
-    """Put the functions in front of a class; None where the class is not there."""
-    for at, statement in enumerate(module.body):
-        if isinstance(statement, cst.ClassDef) and statement.name.value == edit.symbol:
-            config = module.config_for_parsing
-            text = edit.text.replace("\n", module.default_newline)
-            parsed = cst.parse_module(text, config)
-            fresh = list(parsed.body)
-            blank = cst.EmptyLine(indent=False)
-            first = fresh[0]
-            assert isinstance(first, cst.FunctionDef)
-            comments = [line for line in parsed.header if line.comment is not None]
-            lead = [blank, blank, *comments]
-            fresh[0] = first.with_changes(leading_lines=lead)
-            return module.with_changes(
-                body=[*module.body[:at], *fresh, *module.body[at:]]
-            )
-    return None
+def has_class(module: cst.Module, name: str) -> bool:
+    """Whether a class stands at the top level, so that something can go before it."""
+    return any(
+        isinstance(s, cst.ClassDef) and s.name.value == name for s in module.body
+    )
 
 
 def extend_import(module: cst.Module, edit: ExtendImport) -> cst.Module | None:
