@@ -48,7 +48,7 @@ def run_rules(
     broken = reach.broken
     for rule in () if broken else rules:
         try:
-            found.extend(rule.check(reach))
+            found.extend(_checked(rule.check(reach)))
         except Exception as error:  # a plugin may fail in any way
             failed.append(f"{rule.code}: {type(error).__name__}: {error}")
     return Result(
@@ -63,3 +63,11 @@ def run_rules(
         ),
         parts=reach.program.parts,
     )
+
+
+def _checked(items: Iterable[Finding]) -> list[Finding]:
+    given = list(items)
+    for item in given:
+        if not isinstance(item, Finding):
+            raise TypeError(f"it gave {type(item).__name__}, not a Finding")
+    return given

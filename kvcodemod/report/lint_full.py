@@ -26,18 +26,20 @@ def _finding(finding: Finding, view: View) -> Iterator[Piece]:
     style = "bold red" if finding.severity == "error" else "bold yellow"
     yield (f"{finding.severity}[{finding.rule}]", style)
     yield (f": {clean(finding.message)}\n", "bold")
-    width = len(str(max(step.line for step in (*finding.trace, *finding.guards))))
+    here = Step(finding.path, finding.line, finding.symbol, finding.message)
+    trace = finding.trace or (here,)
+    width = len(str(max(step.line for step in (*trace, *finding.guards))))
     pad = " " * width
     yield (f"{pad}--> ", _EDGE)
     yield (f"{clean(finding.path)}:{finding.line}:{finding.column}\n", "")
     shown = ""
-    for step in finding.trace:
+    for step in trace:
         if step.path != shown:
             yield (f"{pad} ::: ", _EDGE)
             yield (f"{clean(step.path)}\n", "")
             yield (f"{pad} |\n", _EDGE)
             shown = step.path
-        mark = style if step is finding.trace[-1] else "bold blue"
+        mark = style if step is trace[-1] else "bold blue"
         yield from _excerpt(step, view, width, mark)
     for step in finding.guards:
         yield (f"{pad} = ", _EDGE)
