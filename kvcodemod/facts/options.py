@@ -27,7 +27,7 @@ _NOT: dict[Op, Op] = {
 
 @dataclass(frozen=True, order=True)
 class Option:
-    """One condition on a named option; `name` is the last identifier of it."""
+    """One condition on a named option."""
 
     name: str
     op: Op
@@ -88,14 +88,18 @@ def options_of(test: ast.expr) -> tuple[Options, Options]:
 
 
 def _name(node: ast.expr) -> str | None:
-    """The option that an expression reads: an attribute, or a telling local name."""
+    """The option that an expression reads.
+
+    A telling name (`page_size`) is the same option on every object; a plain one
+    (`ndim`, `enabled`) belongs to its object.
+    """
     if isinstance(node, ast.Call):
         if node.args or node.keywords:
             return None
         node = node.func
-    if isinstance(node, ast.Attribute):
-        return node.attr
     name = dotted(node)
+    if isinstance(node, ast.Attribute):
+        return node.attr if "_" in node.attr.strip("_") else name
     return name if name and "_" in name.strip("_") else None
 
 

@@ -104,7 +104,7 @@ class Ways:
         came: dict[State, tuple[Edge, State] | None] = {start: None}
         todo: deque[tuple[Code, State]] = deque([(call.code, start)])
         other: State | None = None
-        reached_top = False
+        reached_top = False  # or would have been, but for a guard
         while todo:
             code, state = todo.popleft()
             if self._may_start(code, state[1], guarded):
@@ -119,6 +119,7 @@ class Ways:
                     other = other or state
             for edge in self.chains.edges.get(code.key, ()):
                 if not guarded and any(catches(g, error) for g in edge.site.handlers):
+                    reached_top = True
                     continue
                 here = edge.site.options
                 if self.ordinary.makes(edge.caller, edge.site):
