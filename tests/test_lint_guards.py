@@ -1,5 +1,7 @@
 """Guards are evidence: a finding that something keeps from happening is a warning."""
 
+# ruff: noqa: E501  (snippets of other code, one line each)
+
 from __future__ import annotations
 
 from pathlib import Path

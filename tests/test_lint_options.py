@@ -1,5 +1,7 @@
 """What options rule out: classes that a server with them never holds."""
 
+# ruff: noqa: E501  (snippets of other code, one line each)
+
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,7 @@
 """How a path is followed: receivers, wrappers, helpers, overrides, the chain itself."""
 
+# ruff: noqa: E501  (snippets of other code, one line each)
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`lint` on real releases: known defects found and gone, and every finding of 0.5.23."""
+"""`lint` on real releases: known defects found and gone; every finding of 0.5.23."""
 
 from __future__ import annotations
 
@@ -169,8 +169,14 @@ def test_no_class_name_decides(tmp_path: Path) -> None:
             return word.sub(lambda match: new[match[0]], text) if rename else text
 
         return sorted(
-            (f.rule, f.severity, f.path, f.line, name(f.symbol))
-            + tuple(sorted(name(item) for item in f.affected))
+            (
+                f.rule,
+                f.severity,
+                f.path,
+                f.line,
+                name(f.symbol),
+                *sorted(name(item) for item in f.affected),
+            )
             for f in findings
         )
 

@@ -69,7 +69,8 @@ class Reach:
     @property
     def broken(self) -> tuple[SourceError, ...]:
         """Files that matter and could not be read or parsed, in order."""
-        found = {*self.program.table.broken, *self.chains.broken}
+        chains = self.chains  # this reads the files
+        found = {*self.program.table.broken, *chains.broken}
         return tuple(sorted(found, key=lambda e: (e.path, e.line or 0)))
 
     @cached_property
