@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from kvcodemod.tree.source import SourceTree
 
-_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(((?:[^)#]|#[^\n]*){0,4000})\)")
+_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(")
 _WORD = re.compile(rb"\w+")
 _LONGEST = 80
 """Bytes; longer identifiers are not looked for."""
+_HEADER = 8000
+"""Bytes; the bases of a class stand within so many."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,22 @@ def _headers(data: bytes) -> Iterator[tuple[bytes, frozenset[bytes]]]:
     at = data.find(b"class ")
     while at >= 0:
         found = _CLASS.match(data, at)
-        if found:
-            yield found[1], frozenset(_WORD.findall(found[2]))
-        at = data.find(b"class ", found.end() if found else at + 6)
+        end = _closing(data, found.end()) if found else -1
+        if found and end >= 0:
+            yield found[1], frozenset(_WORD.findall(data, found.end(), end))
+        at = data.find(b"class ", end if end >= 0 else at + 6)
+
+
+def _closing(data: bytes, start: int) -> int:
+    """Where the bracket closes that opened before `start`, or -1 if nowhere near."""
+    at, limit = start, start + _HEADER
+    while at >= 0:
+        end = data.find(b")", at, limit)
+        comment = data.rfind(b"#", start, end) if end >= 0 else -1
+        if comment < 0 or data.find(b"\n", comment, end) >= 0:
+            return end
+        at = data.find(b"\n", end, limit)  # that one stands in a comment
+    return -1
 
 
 def _closed(
