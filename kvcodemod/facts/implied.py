@@ -7,6 +7,7 @@ option that start-up accepts together with another one only implies that one.
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 
 from kvcodemod.facts.bodies import walk_own, without_docstring
 from kvcodemod.facts.matter import outer_functions
@@ -35,7 +36,8 @@ class Implied:
     def __init__(self, program: Program) -> None:
         """Nothing is read yet."""
         self.program = program
-        self._checks: dict[str, tuple[Check, ...]] = {}
+        self._by_name: dict[str, tuple[Check, ...]] = {}
+        self._by_path: dict[str, tuple[Check, ...]] = {}
 
     def contradictory(self, code: Code | None, options: Options) -> bool:
         """Whether options of a function and all that follows contradict each other."""
@@ -61,33 +63,44 @@ class Implied:
 
     def _said_of(self, name: str) -> tuple[Check, ...]:
         """What the start-up checks on an option say."""
-        if name not in self._checks:
-            self._checks[name] = tuple(self._read(name))
-        return self._checks[name]
+        if name not in self._by_name:
+            needle = name.encode()
+            self._by_name[name] = tuple(
+                check
+                for path in self._paths
+                if needle in self.program.tree.data(path)
+                for check in self._checks(path)
+                if name in check[0]
+            )
+        return self._by_name[name]
 
-    def _read(self, name: str) -> list[Check]:
-        found: list[Check] = []
-        needle = name.encode()
-        for path in self.program.tree.paths:
-            below = path.partition("/")[2]
-            if not below.startswith(self.program.names.startup_files):
-                continue
-            if needle not in self.program.tree.data(path):
-                continue
+    @cached_property
+    def _paths(self) -> list[str]:
+        starts = self.program.names.startup_files
+        return [
+            path
+            for path in self.program.tree.paths
+            if path.partition("/")[2].startswith(starts)
+        ]
+
+    def _checks(self, path: str) -> tuple[Check, ...]:
+        """Every check of a file that depends on nothing but options that are on."""
+        if path not in self._by_path:
+            found: list[Check] = []
             try:
                 module = self.program.modules.get(path)
+                codes = list(outer_functions(self.program, module))
             except SourceError:
-                continue
-            for code in outer_functions(self.program, module):
+                codes = []
+            for code in codes:
                 for statement, options in located(code.node.body):
-                    if name not in switched_on(options):
-                        continue
-                    on = switched_on(options)
-                    if len(on) == len(options):
+                    if isinstance(statement, ast.Assert | ast.If) and options:
+                        on = switched_on(options)
                         implied = _required(statement)
-                        if implied:
+                        if implied and len(on) == len(options):
                             found.append((on, implied))
-        return found
+            self._by_path[path] = tuple(found)
+        return self._by_path[path]
 
     def _defined(self, code: Code, options: Options) -> list[Meaning]:
         """What the options that are local names of a function mean."""

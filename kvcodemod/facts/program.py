@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from kvcodemod.config import Names
+from kvcodemod.facts.ahead import Ahead
 from kvcodemod.facts.classes import ClassTable, c3_merge
 from kvcodemod.facts.headers import covering, find_candidates
 from kvcodemod.facts.modules import Function, Module, Modules, dotted
 from kvcodemod.facts.roles import Role, roles
 from kvcodemod.facts.scopes import Scope, Scopes
 from kvcodemod.facts.text import Text
-from kvcodemod.facts.uses import Use, uses_of
+from kvcodemod.facts.uses import Use, lines_of_values, uses_of
 from kvcodemod.tree.source import SourceTree
 
 
@@ -57,6 +58,9 @@ class Program:
         self.parts = covering(candidates.names)
         """Pieces of text one of which stands in every file that names a member."""
         self._short = tuple(part.encode() for part in self.parts)
+        self._lines = Ahead(
+            partial(lines_of_values, tree, candidates.names, names.test_folders)
+        )
         self._readable: dict[str, bool] = {}
         self.modules.may_read = self._may_read
         self.table = ClassTable(self.modules, candidates.files, candidates.names)
@@ -106,7 +110,8 @@ class Program:
     @cached_property
     def uses(self) -> list[Use]:
         """Where pools and allocators are built or handed on."""
-        return uses_of(self.table, self.members, self.names.test_folders)
+        lines = self._lines.result()
+        return uses_of(self.table, self.members, self.names.test_folders, lines)
 
     @cached_property
     def roles(self) -> dict[str, Role]:

@@ -132,7 +132,7 @@ class Startup:
             self._near[switches] = tuple(
                 path
                 for path, words in self._words.items()
-                if any(same_option(mine, word) for mine in switches for word in words)
+                if any(_named(mine, words) for mine in switches)
             )
         return self._near[switches]
 
@@ -208,6 +208,16 @@ class Startup:
         )
 
 
+def _named(option: str, words: frozenset[str]) -> bool:
+    """Whether one of the words means an option."""
+    if option in words:
+        return True
+    telling = [w for w in option.split("_") if w and w not in _COMMON]
+    return len(telling) >= 2 and any(
+        same_option(option, word) for word in words if telling[0] in word
+    )
+
+
 def same_option(one: str, other: str) -> bool:
     """Whether two names mean one option: `kv_shard_rank`, `enable_kv_cache_sharding`.
 
@@ -247,7 +257,7 @@ def _constants(node: ast.expr) -> set[object]:
 
 def _under_topk(code: Code, call: ast.Call) -> bool:
     """Whether a call stands under a condition on the width of the draft tree."""
-    for node in ast.walk(code.node):
+    for node, _ in located(code.node.body):
         if not isinstance(node, ast.If) or node.lineno > call.lineno:
             continue
         inside = node.lineno <= call.lineno <= (node.end_lineno or 0)

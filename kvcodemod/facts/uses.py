@@ -13,7 +13,7 @@ from kvcodemod.facts.classes import ClassTable
 from kvcodemod.facts.headers import files_naming, is_word, stands_alone
 from kvcodemod.facts.modules import Function, Module, Modules, dotted, imported
 from kvcodemod.facts.options import Options, options_of, passed
-from kvcodemod.tree.source import SourceError
+from kvcodemod.tree.source import SourceError, SourceTree
 
 _NO_USE = frozenset({"isinstance", "issubclass", "cast", "type", "super"})
 """Calls whose arguments are types to test against, not to build."""
@@ -43,31 +43,44 @@ class Use:
 
 
 def uses_of(
-    table: ClassTable, names: Iterable[str], skipped: tuple[str, ...] = ()
+    table: ClassTable,
+    names: Iterable[str],
+    skipped: tuple[str, ...] = (),
+    lines: dict[str, list[int]] | None = None,
 ) -> list[Use]:
     """Every use of the classes as values, in order of path and line.
 
     Type tests, annotations, bases and keys of a dispatch table are no uses. Files
     below the `skipped` folders of the package (its tests) do not count. Files that
-    do not parse are noted in `table.broken`.
+    do not parse are noted in `table.broken`. `lines` is what `lines_of_values` gave.
     """
     wanted = frozenset(names)
     bare = frozenset(name.rpartition(".")[2] for name in wanted)
     found: list[Use] = []
-    for path in files_naming(table.modules.tree, bare):
-        if path.partition("/")[2].startswith(skipped):
-            continue
-        lines = sorted(value_lines(table.modules.tree.data(path), bare))
-        if not lines:
-            continue
+    if lines is None:
+        lines = lines_of_values(table.modules.tree, bare, skipped)
+    for path, numbers in lines.items():
         try:
             module = table.modules.get(path)
         except SourceError as error:
             if error not in table.broken:
                 table.broken.append(error)
             continue
-        found.extend(_Walk(table.modules, module, wanted, bare, lines).uses())
+        found.extend(_Walk(table.modules, module, wanted, bare, numbers).uses())
     return sorted(found, key=lambda use: (use.path, use.line, use.name))
+
+
+def lines_of_values(
+    tree: SourceTree, bare: frozenset[str], skipped: tuple[str, ...] = ()
+) -> dict[str, list[int]]:
+    """File -> the lines on which one of the names may stand as a value."""
+    found: dict[str, list[int]] = {}
+    for path in files_naming(tree, bare):
+        if not path.partition("/")[2].startswith(skipped):
+            lines = sorted(value_lines(tree.data(path), bare))
+            if lines:
+                found[path] = lines
+    return found
 
 
 _AFTER = re.compile(rb"[ \t]*(?:[(,)\]}\n\r:#]|if\b|else\b|or\b|and\b|for\b|as\b|$)")
