@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from apply_trees import shape
 from gate_trees import edit, lint, run, small
 from installs import clean_env, sh
 
@@ -132,6 +133,13 @@ def test_messages_suggest_the_next_command(tree: Path) -> None:
     missing = lint(tree / "nowhere")
     assert missing.code == 2
     assert "give a checkout" in missing.err or "no such file" in missing.err
+
+
+def test_apply_suggests_the_proof(tmp_path: Path) -> None:
+    folder = shape("direct", tmp_path)
+    assert "to prove it" not in run("apply", folder, "--check").err
+    assert f"to prove it: kvcodemod verify {folder}" in run("apply", folder).err
+    assert run("apply", folder).err == ""  # nothing was left to do
 
 
 def test_a_clean_run_says_what_it_looked_at(tree: Path) -> None:

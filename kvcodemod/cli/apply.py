@@ -113,6 +113,9 @@ def command(
     if not written:
         fail("the proof failed; every file was put back", FOUND)
     _report(tree, rewrite, dry, diff, output_format)
+    if rewrite.new and not dry and not verify:
+        where = "--installed" if path is None else path
+        click.echo(f"kvcodemod: to prove it: kvcodemod verify {where}", err=True)
     sys.exit(FOUND if check and rewrite.new else CLEAN)
 
 
