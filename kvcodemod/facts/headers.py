@@ -18,10 +18,15 @@ _HEADER = 8000
 
 @dataclass(frozen=True)
 class Candidates:
-    """Names that may be pool classes, and the files that may define one, sorted."""
+    """Names that may be pool classes, and the files that may define one, sorted.
+
+    Attributes:
+        near: every file in which one of the names can stand: a superset, sorted.
+    """
 
     names: frozenset[str]
     files: tuple[str, ...]
+    near: tuple[str, ...] = ()
 
 
 def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
@@ -40,17 +45,25 @@ def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
     names: set[bytes] = set()
     grown = _closed(headers, roots)
     aliases: dict[bytes, set[bytes]] = {}
+    searched: set[str] = set()
+    parts: tuple[bytes, ...] = ()
     while grown != names:  # an alias can bring in classes, and these other aliases
         names = grown
-        for path in tree.containing(covering_bytes(names)):
-            for old, new in _aliases(tree.data(path)):
-                aliases.setdefault(old, set()).add(new)
+        left = {name for name in names if not any(part in name for part in parts)}
+        more = covering_bytes(left)
+        parts += more
+        for path in tree.containing(more) if more else ():
+            if path not in searched:
+                searched.add(path)
+                for old, new in _aliases(tree.data(path)):
+                    aliases.setdefault(old, set()).add(new)
         grown = names | {new for name in names for new in aliases.get(name, ())}
         grown = _closed(headers, grown)
     files = {path for name, words, path in headers if name in roots or words & names}
     return Candidates(
         names=frozenset(name.decode("utf-8", "replace") for name in names),
         files=tuple(sorted(files)),
+        near=tuple(sorted(searched)),
     )
 
 
@@ -124,14 +137,19 @@ def covering(names: frozenset[str], size: int = 6) -> tuple[str, ...]:
     return tuple(found)
 
 
-def files_naming(tree: SourceTree, names: frozenset[str]) -> tuple[str, ...]:
-    """The files in whose text any of the names occurs as a whole word, sorted."""
+def files_naming(
+    tree: SourceTree, names: frozenset[str], among: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """The files in whose text any of the names occurs as a whole word, sorted.
+
+    `among` are the files to look at, where they are known.
+    """
     if not names:
         return ()
     needles = [name.encode() for name in sorted(names)]
     return tuple(
         path
-        for path in tree.containing(covering_bytes({n.encode() for n in names}))
+        for path in among or tree.containing(covering_bytes(needles))
         if any(_stands(needle, tree.data(path)) for needle in needles)
     )
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from kvcodemod.config import Names
-from kvcodemod.facts.ahead import Ahead
 from kvcodemod.facts.classes import ClassTable, c3_merge
 from kvcodemod.facts.headers import covering, find_candidates
 from kvcodemod.facts.modules import Function, Module, Modules, dotted
@@ -16,6 +15,7 @@ from kvcodemod.facts.roles import Role, roles
 from kvcodemod.facts.scopes import Scope, Scopes
 from kvcodemod.facts.text import Text
 from kvcodemod.facts.uses import Use, lines_of_values, uses_of
+from kvcodemod.tree.ahead import Ahead
 from kvcodemod.tree.source import SourceTree
 
 
@@ -59,7 +59,13 @@ class Program:
         """Pieces of text one of which stands in every file that names a member."""
         self._short = tuple(part.encode() for part in self.parts)
         self._lines = Ahead(
-            partial(lines_of_values, tree, candidates.names, names.test_folders)
+            partial(
+                lines_of_values,
+                tree,
+                candidates.names,
+                names.test_folders,
+                candidates.near,
+            )
         )
         self._readable: dict[str, bool] = {}
         self.modules.may_read = self._may_read

@@ -71,11 +71,17 @@ def uses_of(
 
 
 def lines_of_values(
-    tree: SourceTree, bare: frozenset[str], skipped: tuple[str, ...] = ()
+    tree: SourceTree,
+    bare: frozenset[str],
+    skipped: tuple[str, ...] = (),
+    among: tuple[str, ...] = (),
 ) -> dict[str, list[int]]:
-    """File -> the lines on which one of the names may stand as a value."""
+    """File -> the lines on which one of the names may stand as a value.
+
+    `among` are the files to look at, where they are known.
+    """
     found: dict[str, list[int]] = {}
-    for path in files_naming(tree, bare):
+    for path in files_naming(tree, bare, among):
         if not path.partition("/")[2].startswith(skipped):
             lines = sorted(value_lines(tree.data(path), bare))
             if lines:

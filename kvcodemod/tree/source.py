@@ -9,10 +9,12 @@ import tokenize
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from kvcodemod.tree.ahead import Ahead
 from kvcodemod.tree.locate import Package
 
 LARGEST = 16 * 1024 * 1024
@@ -97,13 +99,20 @@ class SourceTree:
     def containing(self, parts: tuple[bytes, ...]) -> tuple[str, ...]:
         """The files that contain one of some pieces of text, in order."""
         if parts not in self._containing:
-            self._containing[parts] = tuple(
-                path
-                for path in self.paths
-                for data in [self.data(path)]
-                if any(part in data for part in parts)
-            )
+            half = len(self.paths) // 2
+            first, second = self.paths[:half], self.paths[half:]
+            ahead = Ahead(partial(self._searched, second, parts))
+            found = self._searched(first, parts)
+            self._containing[parts] = (*found, *ahead.result())
         return self._containing[parts]
+
+    def _searched(self, paths: tuple[str, ...], parts: tuple[bytes, ...]) -> list[str]:
+        return [
+            path
+            for path in paths
+            for data in [self.data(path)]
+            if any(part in data for part in parts)
+        ]
 
     def text(self, path: str) -> SourceText:
         """The decoded file.
