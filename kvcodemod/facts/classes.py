@@ -112,7 +112,9 @@ class ClassTable:
                 {
                     path
                     for cls in fresh
-                    if not self.names or cls.name in self.names or cls.path in known - first
+                    if not self.names
+                    or cls.name in self.names
+                    or cls.path in known - first
                     for base in cls.bases
                     if base not in self.classes
                     for path in [self.modules.path_of(base)]

@@ -54,7 +54,9 @@ class Ordinary:
         lines = program.text(code.module).lines_of(f"{name}(")
         for other in outer_functions(program, code.module):
             first, last = span(other.node)
-            if other.key not in self.chains.calls and any_within(lines, first + 1, last):
+            if other.key not in self.chains.calls and any_within(
+                lines, first + 1, last
+            ):
                 return True
         call, define = f"{name}(".encode(), f"def {name}(".encode()
         for path in self._files:
