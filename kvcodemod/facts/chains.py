@@ -61,6 +61,7 @@ class Chains:
         self.matter: Matter
         self._worth: frozenset[str] = frozenset()
         self.entries: dict[tuple[str, int], Code] = {}
+        self._later: dict[tuple[str, int], Code] = {}
         self._given: dict[tuple[str, int], dict[str, Value]] = {}
         self._sites: dict[tuple[str, int], list[Site]] = {}
         self._codes: dict[tuple[str, int], Code] = {}
@@ -74,7 +75,10 @@ class Chains:
         todo: deque[Code] = deque()
         for code in self.matter.entries:
             self.entries[code.key] = code
-            todo.append(code)
+            if self.matter.handles(code):
+                todo.append(code)
+            else:
+                self._later[code.key] = code
         waiting = {code.key for code in todo}
         while todo:
             code = todo.popleft()
@@ -88,7 +92,32 @@ class Chains:
         for key in sorted(self._out):
             for edge in self._out[key]:
                 self.edges.setdefault(edge.callee.key, []).append(edge)
+        for key in self._codes:
+            self._later.pop(key, None)
         return self
+
+    def into(self, code: Code) -> list[Edge]:
+        """The edges into a function, in order of place.
+
+        Functions that only pass batches and the like on are read here, when somebody
+        asks who calls what: they change nothing about what is held where.
+        """
+        name = code.node.name
+        for key, caller in list(self._later.items()):
+            if name in self.matter.calls(caller):
+                del self._later[key]
+                _, edges = self._read(caller)
+                for edge in edges:
+                    self.edges.setdefault(edge.callee.key, []).append(edge)
+        found = self.edges.get(code.key, [])
+        return sorted(found, key=lambda e: (e.caller.key, e.call.lineno))
+
+    def is_top(self, code: Code) -> bool:
+        """Whether an entry function is called by no other."""
+        return code.key in self.entries and not any(
+            edge.caller.key in self.entries and edge.caller.key != code.key
+            for edge in self.into(code)
+        )
 
     def followed(self, code: Code) -> bool:
         """Whether a path may go through a function."""
@@ -104,6 +133,15 @@ class Chains:
 
     def _follow(self, code: Code) -> Iterator[Code]:
         """Read one function; yields the functions whose parameters grew."""
+        calls, edges = self._read(code)
+        self.calls[code.key] = calls
+        self._out[code.key] = edges
+        for edge in edges:
+            if self._grow(edge):
+                yield edge.callee
+
+    def _read(self, code: Code) -> tuple[list[PoolCall], list[Edge]]:
+        """The calls and the edges of one function, as far as is known by now."""
         declared = self.receivers.declared(code)
         given = self._given.get(code.key)
         if given is None:
@@ -131,11 +169,7 @@ class Chains:
             for target, receiver in self.receivers.targets(code, env, func, site.facts):
                 if self.followed(target) and target.owner not in self.program.members:
                     edges.append(self._edge(code, env, site, target, receiver))
-        self.calls[code.key] = calls
-        self._out[code.key] = edges
-        for edge in edges:
-            if self._grow(edge):
-                yield edge.callee
+        return calls, edges
 
     def _hinted(self, code: Code, params: dict[str, Value]) -> frozenset[str]:
         """Names in a function that may stand for a pool, an allocator or a method."""
@@ -301,16 +335,6 @@ class Chains:
                 known[name] = both
                 grown = True
         return grown
-
-    def tops(self) -> frozenset[tuple[str, int]]:
-        """Entry functions that no other entry function calls."""
-        called = {
-            edge.callee.key
-            for edges in self.edges.values()
-            for edge in edges
-            if edge.caller.key in self.entries and edge.caller.key != edge.callee.key
-        }
-        return frozenset(key for key in self.entries if key not in called)
 
     def call_at(self, code: Code, node: ast.Call) -> PoolCall | None:
         """The pool call that a call expression is, or None."""

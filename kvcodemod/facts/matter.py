@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from kvcodemod.facts.headers import covering
 from kvcodemod.facts.modules import Module
@@ -14,6 +15,7 @@ from kvcodemod.tree.source import SourceError
 _IMPORTED = re.compile(
     r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)", re.M
 )
+_STORED = re.compile(r"\bself\.(\w+)[ \t]*(?::[^=]*)?=")
 _NAME = re.compile(r"\w+")
 
 
@@ -29,6 +31,7 @@ class Matter:
         bare = frozenset(name.rpartition(".")[2] for name in program.members)
         literals = sorted({*words, *covering(bare)})
         self._pattern = re.compile("|".join(map(re.escape, literals)))
+        self._stored: dict[str, list[int]] = {}
         self._hits: dict[str, list[int]] = {}
         self.methods = frozenset(
             method.name
@@ -38,6 +41,7 @@ class Matter:
             for method in program.table.classes[owner].methods
         )
         self._telling = frozenset(m for m in self.methods if "_" in m.strip("_"))
+        self._helping: frozenset[str] = frozenset()
         self.entries: list[Code] = []
         self.names: frozenset[str] = frozenset()
         self._read()
@@ -64,6 +68,7 @@ class Matter:
         calls.update((code.key, self.calls(code)) for code in codes)
         found.update(code.key for code in codes if self.hit(code))
         self._close(codes, calls, found, names)
+        self._helping = frozenset(names)
         grown = True
         while grown:
             ready = [
@@ -161,6 +166,33 @@ class Matter:
             text = self.program.text(code.module)
             self._hits[path] = text.lines_matching(self._pattern)
         return any_within(self._hits[path], *span(code.node))
+
+    def handles(self, code: Code) -> bool:
+        """Whether a function itself may have a pool or an allocator in hands."""
+        calls = self.calls(code)
+        if (
+            self.hit(code)
+            or not calls.isdisjoint(self._telling)
+            or not calls.isdisjoint(self._helping)
+        ):
+            return True
+        path = code.path
+        if path not in self._stored:
+            text = self.program.text(code.module)
+            self._stored[path] = text.lines_matching(self._fields)
+        return any_within(self._stored[path], *span(code.node))
+
+    @cached_property
+    def _fields(self) -> re.Pattern[str]:
+        """The fields that are assigned on a line where a word for pools stands."""
+        found: set[str] = set()
+        for path in sorted({code.path for code in self.entries}):
+            text = self.program.text_at(path)
+            lines = text.text.split("\n")
+            for number in text.lines_matching(self._pattern):
+                found.update(_STORED.findall(lines[number - 1]))
+        inner = "|".join(map(re.escape, sorted(found))) or "(?!)"
+        return re.compile(rf"\.(?:{inner})\b")
 
     def calls(self, code: Code) -> frozenset[str]:
         """The names that a function calls, by its text."""

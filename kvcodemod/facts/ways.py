@@ -55,7 +55,6 @@ class Ways:
         self.chains = chains
         self.ordinary = ordinary
         self.startup = startup
-        self.tops = chains.tops()
 
     def shortest(
         self,
@@ -108,7 +107,7 @@ class Ways:
         while todo:
             code, state = todo.popleft()
             if self._may_start(code, state[1], guarded):
-                top = code.key in self.tops
+                top = self.chains.is_top(code)
                 reached_top |= top
                 edges = _edges(came, state)
                 if guarded or not self.startup.guards(
@@ -117,7 +116,7 @@ class Ways:
                     if top:
                         return edges
                     other = other or state
-            for edge in self.chains.edges.get(code.key, ()):
+            for edge in self.chains.into(code):
                 if not guarded and any(catches(g, error) for g in edge.site.handlers):
                     reached_top = True
                     continue
