@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 
 from kvcodemod.config import Names
@@ -96,10 +97,10 @@ def _names(properties: dict[str, dict[str, object]]) -> str:
 
 def _descriptions() -> dict[str, str]:
     """What the docstring of `Names` says of each; one text may be for several."""
-    attributes = (Names.__doc__ or "").partition("Attributes:")[2]
+    attributes = cleandoc(Names.__doc__ or "").partition("Attributes:")[2]
     found: dict[str, str] = {}
     waiting: list[str] = []
-    entry = re.compile(r"^ {8}([a-z_, ]+):((?:.|\n {12})*)", re.M)
+    entry = re.compile(r"^ {4}([a-z_, ]+):((?:.|\n {8})*)", re.M)
     for match in entry.finditer(attributes):
         text = " ".join(match[2].split())
         waiting += [name.strip().replace("_", "-") for name in match[1].split(",")]
