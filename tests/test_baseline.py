@@ -82,6 +82,9 @@ def test_adding_is_an_act_of_its_own(tree: Path, base: Path) -> None:
     assert "3 findings accepted" in done.err
     assert lint(tree, "--baseline", base).code == 0
     assert lint(tree, "--accept-new").code == 2
+    other = base.with_name("other.json")
+    assert lint(tree, "--write-baseline", base, "--baseline", base).code == 0
+    assert lint(tree, "--write-baseline", base, "--baseline", other).code == 2
 
 
 def test_stale_entries_are_named_all_at_once_and_pruned(tree: Path, base: Path) -> None:

@@ -53,7 +53,7 @@ def test_show_suppressed_lists_it_with_its_reason(tree: Path) -> None:
         "# kvcodemod: ignore[unsupported-pool-method] -- why",
         "# kvcodemod: ignore[KVC001 , ] -- why",
         "# type: ignore  # kvcodemod: ignore[KVC001] -- why",
-        "# Kvcodemod: Ignore[KVC001] -- why",
+        "# kvcodemod: Ignore[KVC001] -- why",
     ],
 )
 def test_forms_that_count(tree: Path, comment: str) -> None:

@@ -114,6 +114,8 @@ def command(
     """Flag pool methods that speculative decoding can call and will not survive."""
     if accept_new and write_baseline is None:
         raise click.UsageError("--accept-new adds to a baseline: give --write-baseline")
+    if write_baseline and baseline and write_baseline != baseline:
+        raise click.UsageError("--write-baseline is the baseline: not with another one")
     gc.disable()  # one short run that keeps what it allocates
     package = package_of(path, installed)
     registry = load_rules()

@@ -16,7 +16,7 @@ INVALID, UNUSED = "KVC900", "KVC901"
 _NAMES = {INVALID: "invalid-suppression", UNUSED: "unused-suppression"}
 FORM = "# kvcodemod: ignore[KVC001] -- why it is right here"
 
-_MARK = re.compile(r"#\s*kvcodemod\s*:\s*", re.I)
+_MARK = re.compile(r"#\s*kvcodemod\s*:\s*")
 _IGNORE = re.compile(
     r"ignore\b\s*(?:\[(?P<rules>[^\]]*)\])?\s*(?P<rest>.*)$", re.I | re.S
 )
@@ -99,7 +99,7 @@ def suppress(
 def comments_of(tree: SourceTree) -> Iterator[Comment]:
     """The comments for kvcodemod in every file; a look at the bytes comes first."""
     for path in tree.paths:
-        if b"kvcodemod" not in tree.data(path).lower():
+        if b"kvcodemod" not in tree.data(path):
             continue
         try:
             text = tree.text(path).text
