@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from kvcodemod.facts.bodies import children
 from kvcodemod.facts.modules import dotted
 from kvcodemod.facts.narrowing import Conditions, Facts
 from kvcodemod.facts.options import Options, leaves, options_of, passed
@@ -15,6 +16,10 @@ _CATCHES = frozenset(
     {"NotImplementedError", "RuntimeError", "Exception", "BaseException"}
 )
 _CATCHES_MISSING = frozenset({"AttributeError", "Exception", "BaseException"})
+
+
+_SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.Return})
+_TELLING = frozenset({ast.Assert, ast.If})
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +48,22 @@ def call_sites(
     body: Sequence[ast.stmt], conditions: Conditions, path: str
 ) -> list[Site]:
     """Every call of a function body, nested functions included, in source order."""
-    return list(_Walk(conditions, path).block(body, _Here()))
+    walk = _Walk(conditions, path)
+    walk.block(body, _Here())
+    return walk.found
 
 
 class _Walk:
     def __init__(self, conditions: Conditions, path: str) -> None:
         self.conditions = conditions
         self.path = path
+        self.found: list[Site] = []
 
-    def block(self, body: Sequence[ast.stmt], here: _Here) -> Iterator[Site]:
+    def block(self, body: Sequence[ast.stmt], here: _Here) -> None:
         for statement in body:
-            yield from self.statement(statement, here)
-            here = here.also(self._after(statement), passed(statement))
+            self.statement(statement, here)
+            if statement.__class__ in _TELLING:
+                here = here.also(self._after(statement), passed(statement))
 
     def _after(self, statement: ast.stmt) -> Facts:
         """What is known about receivers once a statement has been passed."""
@@ -68,57 +77,61 @@ class _Walk:
                 return true
         return ()
 
-    def statement(self, node: ast.stmt, here: _Here) -> Iterator[Site]:
-        if isinstance(node, ast.If | ast.While):
-            yield from self.expression(node.test, here)
+    def statement(self, node: ast.stmt, here: _Here) -> None:
+        if node.__class__ in _SIMPLE:
+            for child in children(node):
+                self.expression(child, here)
+        elif isinstance(node, ast.If | ast.While):
+            self.expression(node.test, here)
             yes, no = self._branches(node.test, here)
-            yield from self.block(node.body, yes)
-            yield from self.block(node.orelse, no)
+            self.block(node.body, yes)
+            self.block(node.orelse, no)
         elif isinstance(node, ast.Try):
             caught = (*here.handlers, *self._handlers(node))
-            yield from self.block(node.body, replace(here, handlers=caught))
+            self.block(node.body, replace(here, handlers=caught))
             for handler in node.handlers:
-                yield from self.block(handler.body, here)
-            yield from self.block(node.orelse, here)
-            yield from self.block(node.finalbody, here)
+                self.block(handler.body, here)
+            self.block(node.orelse, here)
+            self.block(node.finalbody, here)
         elif isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:
-                yield from self.expression(item.context_expr, here)
-            yield from self.block(node.body, here)
+                self.expression(item.context_expr, here)
+            self.block(node.body, here)
         elif isinstance(node, ast.For | ast.AsyncFor):
-            yield from self.expression(node.iter, here)
-            yield from self.block(node.body, here)
-            yield from self.block(node.orelse, here)
+            self.expression(node.iter, here)
+            self.block(node.body, here)
+            self.block(node.orelse, here)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from self.block(node.body, here)
+            self.block(node.body, here)
         elif isinstance(node, ast.Match):
-            yield from self.expression(node.subject, here)
+            self.expression(node.subject, here)
             for case in node.cases:
-                yield from self.block(case.body, here)
+                self.block(case.body, here)
         elif not isinstance(node, ast.ClassDef):
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, ast.expr):
-                    yield from self.expression(child, here)
+                    self.expression(child, here)
 
-    def expression(self, node: ast.AST, here: _Here) -> Iterator[Site]:
+    def expression(self, node: ast.AST, here: _Here) -> None:
+        kind = node.__class__
+        if kind is ast.Name or kind is ast.Constant:
+            return
         if isinstance(node, ast.BoolOp):
             for value in node.values:
-                yield from self.expression(value, here)
+                self.expression(value, here)
                 yes, no = self._branches(value, here)
                 here = yes if isinstance(node.op, ast.And) else no
             return
         if isinstance(node, ast.IfExp):
             yes, no = self._branches(node.test, here)
-            yield from self.expression(node.test, here)
-            yield from self.expression(node.body, yes)
-            yield from self.expression(node.orelse, no)
+            self.expression(node.test, here)
+            self.expression(node.body, yes)
+            self.expression(node.orelse, no)
             return
         if isinstance(node, ast.Call):
-            yield Site(node, here.facts, here.options, here.handlers)
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Name | ast.Constant | ast.expr_context):
-                continue
-            yield from self.expression(child, here)
+            self.found.append(Site(node, here.facts, here.options, here.handlers))
+        for child in children(node):
+            self.expression(child, here)
 
     def _branches(self, test: ast.expr, here: _Here) -> tuple[_Here, _Here]:
         true, false = self.conditions.both(test)

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from kvcodemod.facts.bodies import walk_all
 from kvcodemod.facts.calls import Site, call_sites
 from kvcodemod.facts.holding import Env
 from kvcodemod.facts.matter import Matter
@@ -176,7 +177,7 @@ class Chains:
         names = {n for n, value in params.items() if value.held or value.methods}
         for name, values in self.program.scope(code).bound.items():
             for value in values:
-                if any(self._tells(part, names) for part in ast.walk(value)):
+                if any(self._tells(part, names) for part in walk_all(value)):
                     names.add(name)
         return frozenset(names)
 
@@ -194,7 +195,7 @@ class Chains:
         if isinstance(func, ast.Attribute):
             if func.attr in self._worth:
                 return True
-            return any(self._tells(part, hinted) for part in ast.walk(func.value))
+            return any(self._tells(part, hinted) for part in walk_all(func.value))
         if isinstance(func, ast.Name):
             return func.id in self._worth or func.id in hinted
         return True

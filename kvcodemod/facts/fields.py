@@ -10,7 +10,7 @@ from kvcodemod.facts.arguments import argument, default_of, keyword_of
 from kvcodemod.facts.classes import own_functions
 from kvcodemod.facts.inits import super_after, super_init
 from kvcodemod.facts.modules import Function, dotted
-from kvcodemod.facts.options import Options, located
+from kvcodemod.facts.options import Options
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.text import span, within
 
@@ -105,7 +105,7 @@ class Fields:
                 if self._runs(cls, owner, function.name):
                     qualname = f"{owner}.{function.name}"
                     code = self.program.code(module, function, qualname, owner)
-                    yield from _values(code, function, attribute)
+                    yield from _values(self.program, code, function, attribute)
             for statement in node.body:
                 if (
                     isinstance(statement, ast.AnnAssign)
@@ -257,8 +257,10 @@ def _class_names(node: ast.ClassDef) -> Iterator[str]:
                     yield part.id
 
 
-def _values(code: Code, function: Function, attribute: str) -> Iterator[Assigned]:
-    for statement, options in located(function.body):
+def _values(
+    program: Program, code: Code, function: Function, attribute: str
+) -> Iterator[Assigned]:
+    for statement, options in program.located(function):
         if isinstance(statement, ast.Assign):
             targets: list[ast.expr] = statement.targets
         elif isinstance(statement, ast.AnnAssign):

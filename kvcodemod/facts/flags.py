@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvcodemod.facts.arguments import argument, default_of, in_dict
-from kvcodemod.facts.bodies import walk_own
+from kvcodemod.facts.bodies import walk_all, walk_own
 from kvcodemod.facts.chains import Chains, PoolCall
 from kvcodemod.facts.classes import Method
 from kvcodemod.facts.fields import Assigned
@@ -74,7 +74,7 @@ class Flags:
             env = self.receivers.env_for(wrapper, item.code)
             if contradict(env.options, item.options):
                 continue
-            for build in ast.walk(item.value):
+            for build in walk_all(item.value):
                 if isinstance(build, ast.Call):
                     yield from self._build(wrapper, field, delegate, item, build)
 
@@ -239,7 +239,7 @@ class Flags:
 
     def _stored(self, cls: str, init: Method, statement: ast.stmt) -> set[str]:
         found: set[str] = set()
-        for node in ast.walk(statement):
+        for node in walk_all(statement):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 found.add(node.attr)
             elif isinstance(node, ast.Call):

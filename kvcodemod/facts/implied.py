@@ -93,7 +93,7 @@ class Implied:
             except SourceError:
                 codes = []
             for code in codes:
-                for statement, options in located(code.node.body):
+                for statement, options in self.program.located(code.node):
                     if isinstance(statement, ast.Assert | ast.If) and options:
                         on = switched_on(options)
                         implied = _required(statement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from kvcodemod.facts.bodies import walk_all
 from kvcodemod.facts.built import Built
 from kvcodemod.facts.fields import Fields
 from kvcodemod.facts.modules import Function, dotted
@@ -93,7 +94,7 @@ class Meanings:
             except (SyntaxError, ValueError):
                 return frozenset()
         found: set[str] = set()
-        for part in ast.walk(node):
+        for part in walk_all(node):
             name = dotted(part) if isinstance(part, ast.Name | ast.Attribute) else None
             if name is None or not self._may_be_class(code, name):
                 continue

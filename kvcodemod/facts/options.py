@@ -48,6 +48,8 @@ class Option:
         return f"{self.name} {self.op} {self.value}"
 
 
+_TELLING = frozenset({ast.Assert, ast.If})
+
 Options = tuple[Option, ...]
 
 
@@ -119,6 +121,8 @@ def _plain(node: ast.expr) -> bool:
 
 def passed(statement: ast.stmt) -> Options:
     """What is known about options once a statement has been passed."""
+    if statement.__class__ not in _TELLING:
+        return ()
     if isinstance(statement, ast.Assert):
         return options_of(statement.test)[0]
     if isinstance(statement, ast.If):

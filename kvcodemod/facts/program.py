@@ -11,6 +11,7 @@ from kvcodemod.config import Names
 from kvcodemod.facts.classes import ClassTable, c3_merge
 from kvcodemod.facts.headers import covering, find_candidates
 from kvcodemod.facts.modules import Function, Module, Modules, dotted
+from kvcodemod.facts.options import Options, located
 from kvcodemod.facts.roles import Role, roles
 from kvcodemod.facts.scopes import Scope, Scopes
 from kvcodemod.facts.text import Text
@@ -74,6 +75,7 @@ class Program:
         self.allocators = self._family(names.allocator_bases)
         self.members = frozenset((*self.pools, *self.allocators))
         self._scopes = Scopes()
+        self._located: dict[int, tuple[Function, list[tuple[ast.stmt, Options]]]] = {}
         self._codes: dict[int, Code] = {}
         self._orders: dict[str, tuple[str, ...]] = {}
         self._texts: dict[str, Text] = {}
@@ -162,6 +164,13 @@ class Program:
         if path not in self._texts:
             self._texts[path] = Text(self.tree.text(path).text)
         return self._texts[path]
+
+    def located(self, function: Function) -> list[tuple[ast.stmt, Options]]:
+        """Every statement of a function with what holds there; read once."""
+        key = id(function)
+        if key not in self._located:
+            self._located[key] = (function, list(located(function.body)))
+        return self._located[key][1]
 
     def code(self, module: Module, node: Function, qualname: str, owner: str) -> Code:
         """The one `Code` of a function."""

@@ -9,7 +9,7 @@ from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.holding import Env, Holding
 from kvcodemod.facts.modules import dotted
 from kvcodemod.facts.narrowing import Facts, narrowed, subject_of
-from kvcodemod.facts.options import Option, Options, contradict, located, options_of
+from kvcodemod.facts.options import Option, Options, contradict, options_of
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.values import NOTHING, Value, instances, join
 
@@ -122,7 +122,7 @@ class Receivers(Holding):
         if code.key not in self._under:
             self._under[code.key] = {
                 id(statement.value): options
-                for statement, options in located(code.node.body)
+                for statement, options in self.program.located(code.node)
                 if isinstance(statement, ast.Assign | ast.AnnAssign)
                 and statement.value is not None
             }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kvcodemod.facts.built import Built, Way
@@ -13,7 +13,6 @@ from kvcodemod.facts.options import (
     Options,
     contradict,
     leaves,
-    located,
     options_of,
     switched_on,
 )
@@ -98,7 +97,9 @@ class Startup:
             return True
         if any(name in place for name in refused.refused):
             return True
-        return refused.trees and any(_under_topk(code, call) for code, call in steps)
+        return refused.trees and any(
+            _under_topk(self.program, code, call) for code, call in steps
+        )
 
     def _on(self, way: Way) -> Iterator[Refused]:
         """The refusals that depend on an option of a way, or stand on the way."""
@@ -114,7 +115,7 @@ class Startup:
 
     def _inside(self, code: Code) -> tuple[Refused, ...]:
         if code.key not in self._built:
-            self._built[code.key] = tuple(self._block(code.path, code.node.body))
+            self._built[code.key] = tuple(self._checks(code))
         return self._built[code.key]
 
     def _paths(self, switches: frozenset[str]) -> tuple[str, ...]:
@@ -147,12 +148,13 @@ class Startup:
             self._refused[path] = tuple(
                 refused
                 for code in outer_functions(self.program, module)
-                for refused in self._block(path, code.node.body)
+                for refused in self._checks(code)
             )
         return self._refused[path]
 
-    def _block(self, path: str, body: Sequence[ast.stmt]) -> Iterator[Refused]:
-        for statement, options in located(body):
+    def _checks(self, code: Code) -> Iterator[Refused]:
+        path = code.path
+        for statement, options in self.program.located(code.node):
             if isinstance(statement, ast.Assert):
                 yield from self._one(path, statement, statement.test, False, options)
             elif isinstance(statement, ast.If) and any(
@@ -255,9 +257,9 @@ def _constants(node: ast.expr) -> set[object]:
     }
 
 
-def _under_topk(code: Code, call: ast.Call) -> bool:
+def _under_topk(program: Program, code: Code, call: ast.Call) -> bool:
     """Whether a call stands under a condition on the width of the draft tree."""
-    for node, _ in located(code.node.body):
+    for node, _ in program.located(code.node):
         if not isinstance(node, ast.If) or node.lineno > call.lineno:
             continue
         inside = node.lineno <= call.lineno <= (node.end_lineno or 0)

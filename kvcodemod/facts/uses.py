@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from kvcodemod.facts.bodies import walk_own
+from kvcodemod.facts.bodies import walk_all, walk_own
 from kvcodemod.facts.classes import ClassTable
 from kvcodemod.facts.headers import files_naming, is_word, stands_alone
 from kvcodemod.facts.modules import Function, Module, Modules, dotted, imported
@@ -300,6 +300,6 @@ def identifiers(node: ast.AST) -> frozenset[str]:
     """Every name and attribute name in an expression."""
     return frozenset(
         child.attr if isinstance(child, ast.Attribute) else child.id
-        for child in ast.walk(node)
+        for child in walk_all(node)
         if isinstance(child, ast.Attribute | ast.Name)
     )
