@@ -68,7 +68,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The parts of a node in source order, without contexts and operators: a fast step."""
+    """The parts of a node in source order, without contexts and operators."""
     kind = node.__class__
     if kind in _LEAVES_OF_SYNTAX:
         return []

@@ -64,7 +64,7 @@ class Implied:
     def _said_of(self, name: str) -> tuple[Check, ...]:
         """What the start-up checks on an option say."""
         if name not in self._by_name:
-            needle = name.encode()
+            needle = f".{name}".encode()  # options are read off an object
             self._by_name[name] = tuple(
                 check
                 for path in self._paths
