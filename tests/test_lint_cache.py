@@ -155,3 +155,38 @@ def test_the_order_of_files_does_not_matter(
 
     monkeypatch.setattr(os, "walk", backwards)
     assert _lint(folder, "--no-cache") == first
+
+
+def test_one_process_or_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kvcodemod.tree import ahead
+
+    folder = _tree(tmp_path)
+    monkeypatch.setattr(ahead, "_cores", lambda: 2)
+    first = _lint(folder, "--no-cache")
+    monkeypatch.setattr(ahead, "_cores", lambda: 1)
+    assert _lint(folder, "--no-cache") == first
+
+    def refuse() -> int:
+        raise OSError
+
+    monkeypatch.setattr(ahead, "_cores", lambda: 2)
+    monkeypatch.setattr("os.fork", refuse)
+    assert _lint(folder, "--no-cache") == first
+
+
+def test_a_second_process_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    from kvcodemod.tree.ahead import Ahead
+
+    parent = os.getpid()
+
+    def work() -> list[int]:
+        if os.getpid() != parent:
+            raise ValueError
+        return [1, 2]
+
+    assert Ahead(work, cores=2).result() == [1, 2]
+    assert Ahead(lambda: {"a": [os.getpid() != parent]}, cores=2).result() == {
+        "a": [True]
+    }

@@ -172,7 +172,9 @@ def test_json(tmp_path: Path) -> None:
 def test_the_fingerprint_outlives_a_move_of_lines(tmp_path: Path) -> None:
     one = _lint(write_tree(tmp_path / "a", files()), "--output-format", "json")
     tree = files()
-    tree["srt/mem_cache/pools.py"] = "\n\n    # words\n" + tree["srt/mem_cache/pools.py"]
+    tree["srt/mem_cache/pools.py"] = (
+        "\n\n    # words\n" + tree["srt/mem_cache/pools.py"]
+    )
     other = _lint(write_tree(tmp_path / "b", tree), "--output-format", "json")
     first, second = (json.loads(d.stdout)["findings"][0] for d in (one, other))
     assert first["line"] != second["line"]
