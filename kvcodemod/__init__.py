@@ -1,3 +1,3 @@
-"""kvcodemod: make SGLang's KV-cache pools survive speculative decoding, and prove it."""
+"""kvcodemod: SGLang's KV-cache pools survive speculative decoding, with the proof."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Real SGLang releases for the tests: fetched from the package index, cached outside the tree.
+"""Real SGLang releases for the tests: fetched from the index, cached outside the tree.
 
 The cache is `$KVCODEMOD_TEST_CACHE`, or `~/.cache/kvcodemod-tests`. Compiled libraries
 are not unpacked; nothing of SGLang is ever written into this repository.
@@ -29,7 +29,7 @@ def cache_dir() -> Path:
 
 
 def pristine(version: str) -> Path:
-    """The folder that holds the untouched `sglang/` package of a release: never edit it.
+    """The folder with the untouched `sglang/` package of a release: never edit it.
 
     Raises:
         RuntimeError: the package index has no such wheel, or cannot be reached.
@@ -58,7 +58,7 @@ def pristine(version: str) -> Path:
 
 
 def copy_of(version: str, into: Path) -> Path:
-    """A private copy of a release that a test may edit; returns its `sglang/` folder."""
+    """A private copy of a release that a test may edit: its `sglang/` folder."""
     target = into / "sglang"
     shutil.copytree(pristine(version) / "sglang", target)
     return target
