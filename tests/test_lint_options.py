@@ -135,6 +135,12 @@ def test_the_draft_model_never_has_a_target_only_pool(tmp_path: Path) -> None:
     target = draft.replace("draft_runner", "target_runner")
     assert not find(tmp_path / "a", files(build=build, worker=draft))
     assert find(tmp_path / "b", files(build=build, worker=target))
+    passed = """
+        class W:
+            def go(self, r): move(self.draft_runner.token_to_kv_pool, r)
+        def move(thing, r): thing.move_kv_cache(r, r)
+        """
+    assert not find(tmp_path / "c", files(build=build, worker=passed))
 
 
 def test_what_ordinary_decoding_does_too_is_no_finding(tmp_path: Path) -> None:
@@ -159,3 +165,66 @@ def test_what_ordinary_decoding_does_too_is_no_finding(tmp_path: Path) -> None:
             take(batch)
         """
     assert find(tmp_path / "b", tree)
+
+
+def test_what_a_wrapper_holds_under_another_option(tmp_path: Path) -> None:
+    allocators = (
+        ALLOCATORS
+        + """
+    class Split(BaseTokenToKVPoolAllocator):
+        def __init__(self, page_size):
+            self.page_size = page_size
+            if page_size == 1:
+                self.inner = Single()
+            else:
+                self.inner = Many(8, page_size)
+        def take_pages(self, n):
+            {check}
+            return self.inner.take_pages(n)
+    class Single(BaseTokenToKVPoolAllocator): pass
+    """
+    )
+    build = "from .mem_cache.allocators import Split\ndef build(c): return Split(c.page_size)\n"
+    worker = "def go(token_to_kv_pool_allocator):\n    token_to_kv_pool_allocator.take_pages(2)\n"
+    one = allocators.index("    class One(")
+    allocators = allocators[:one] + allocators[allocators.index("    class Many(") :]
+    checked = allocators.replace("{check}", "assert self.page_size > 1")
+    assert not find(tmp_path / "a", _tree(worker, checked, build))
+    blind = allocators.replace("{check}", "pass")
+    (found,) = find(tmp_path / "b", _tree(worker, blind, build))
+    assert found.affected[0].endswith("Single")
+
+
+PAGED = """
+    from .pools import Odd, Plain
+    class Builder:
+        def build(self):
+            paged_out = self._paged()
+            return Odd() if paged_out else Plain()
+        def _paged(self):
+            paged_out = config.enable_paging
+            if self.is_draft_worker and config.enable_sharing:
+                paged_out = False
+            return paged_out
+"""
+
+
+@pytest.mark.parametrize(
+    ("check", "possible"),
+    [
+        ("assert cfg.enable_sharing", False),
+        ("if not cfg.enable_sharing: raise ValueError", False),
+        ("assert cfg.enable_other", True),
+        ("pass", True),
+    ],
+)
+def test_what_start_up_makes_of_options(
+    check: str, possible: bool, tmp_path: Path
+) -> None:
+    """With paging there is sharing, and with sharing the draft's pool is not paged."""
+    worker = "class W:\n    def go(self, r):\n        self.draft_runner.token_to_kv_pool.move_kv_cache(r, r)\n"
+    tree = files(build=PAGED, worker=worker)
+    tree["srt/arg_groups/hook.py"] = (
+        f"def check(cfg):\n    if not cfg.enable_paging:\n        return\n    {check}\n"
+    )
+    assert bool(find(tmp_path, tree)) is possible

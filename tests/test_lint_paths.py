@@ -252,6 +252,7 @@ def test_an_unknown_base_may_bring_it(tmp_path: Path) -> None:
         ("self, a, b", "(r, c=r)", False),
         ("self, a, **kw", "(r, c=r)", True),
         ("self, a, b", "(r, a=r)", False),
+        ("self, a", "(r, a=r)", False),
         ("self, a, b", "(*r)", True),
         ("self, a, b", "(r, **r)", True),
     ],
@@ -315,3 +316,90 @@ def test_allocators_too(tmp_path: Path) -> None:
         "def build(x): return Split() if x else Fine()\n"
     )
     assert brief(find(tmp_path, tree)) == [("KVC001", "error", "Split.backup_state")]
+
+
+def test_the_chain_leads_through_who_passes_the_class(tmp_path: Path) -> None:
+    worker = """
+        from sglang.srt.mem_cache.pools import Plain
+        def first(x: Plain, r): low(x, r)
+        def second(token_to_kv_pool, r): low(token_to_kv_pool, r)
+        def low(thing, r): thing.move_kv_cache(r, r)
+        """
+    (found,) = find(tmp_path, files(worker=worker))
+    assert found.trace[0].symbol == "second"
+
+
+def test_an_overridden_builder_does_not_run(tmp_path: Path) -> None:
+    pools = """
+        class KVCache: pass
+        class Good(KVCache):
+            def move_kv_cache(self, a, b): return 1
+        class Bad(KVCache):
+            def move_kv_cache(self, a, b): raise NotImplementedError
+        class Outer(KVCache):
+            def __init__(self): self.make()
+            def make(self): self.part = Bad()
+            def move_kv_cache(self, a, b): self.part.move_kv_cache(a, b)
+        class Mended(Outer):
+            def make(self): self.part = Good()
+        """
+    build = "from .pools import Mended\ndef build(): return Mended()\n"
+    assert not find(tmp_path / "a", files(pools=pools, build=build))
+    again = pools.replace(
+        "def make(self): self.part = Good()", "def make(self): super().make()"
+    )
+    assert find(tmp_path / "b", files(pools=again, build=build))
+
+
+def test_a_branch_that_a_given_argument_rules_out(tmp_path: Path) -> None:
+    pools = """
+        class KVCache: pass
+        class Good(KVCache):
+            def move_kv_cache(self, a, b): return 1
+        class Bad(KVCache):
+            def move_kv_cache(self, a, b): raise NotImplementedError
+        class Outer(KVCache):
+            def __init__(self, the_part=None):
+                if the_part is not None: self.part = the_part
+                else: self.part = Bad()
+            def move_kv_cache(self, a, b): self.part.move_kv_cache(a, b)
+        """
+    given = (
+        "from .pools import Good, Outer\ndef build(): return Outer(the_part=Good())\n"
+    )
+    assert not find(tmp_path / "a", files(pools=pools, build=given))
+    left = "from .pools import Outer\ndef build(): return Outer()\n"
+    assert find(tmp_path / "b", files(pools=pools, build=left))
+
+
+def test_missing_is_not_put_where_others_have_it(tmp_path: Path) -> None:
+    pools = """
+        class KVCache: pass
+        class Plain(KVCache):
+            def move_kv_cache(self, a, b): return 1
+        class Other(KVCache): pass
+        class Left(Other): pass
+        class Right(Other):
+            def move_kv_cache(self, a, b): return 1
+        """
+    build = """
+        from .pools import Left, Plain, Right
+        def build(n): return {0: Plain, 1: Left, 2: Right}[n]()
+        """
+    (found,) = find(tmp_path, files(pools=pools, build=build))
+    assert found.symbol == "Left.move_kv_cache"
+
+
+def test_the_way_that_is_not_guarded_decides(tmp_path: Path) -> None:
+    worker = """
+        def guarded(token_to_kv_pool, r):
+            try:
+                token_to_kv_pool.move_kv_cache(r, r)
+            except NotImplementedError:
+                pass
+        def first(runner, r): second(runner, r)
+        def second(runner, r): runner.token_to_kv_pool.move_kv_cache(r, r)
+        """
+    (found,) = find(tmp_path, files(worker=worker))
+    assert found.severity == "error"
+    assert found.trace[0].symbol == "first"

@@ -3,8 +3,8 @@
 Three things tell that a method belongs to some of the pools only. All classes that have
 it are built under one option: then who calls it runs with that option. Or one class
 brings it and a draft worker calls it on its own draft model's pool: the algorithm fixes
-that model, and with it the family of its pool. Or no class of a pool's line takes the
-arguments that a draft worker passes.
+that model, and pools that lack the method are not its kind. Or no class of a pool's line
+takes the arguments that a draft worker passes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ class Families:
         self.chains = chains
         self.table = chains.program.table
         self.built = chains.receivers.built
-        self._of_draft: dict[str, str] = {}
         self._foreign: dict[str, set[str]] = {}
         for call in chains.every_call():
             if self.is_draft(call):
@@ -34,7 +33,13 @@ class Families:
                 foreign.update(n for n, _ in call.held if self._is_foreign(call, n))
                 family = self._family(call)
                 if family:
-                    self._of_draft.setdefault(self._group(call), family)
+                    below = self.table.below(family)
+                    foreign.update(
+                        name
+                        for name, _ in call.held
+                        if name not in below
+                        and self.table.lookup(name, call.method) is None
+                    )
 
     def plausible(
         self, call: PoolCall, cls: str, kind: str, guard: Guard | None
@@ -42,12 +47,8 @@ class Families:
         """Whether a finding about the class at this call makes sense."""
         if guard is not None and guard.method and guard.method != call.method:
             return False  # an attribute check for something else keeps it away
-        if self.is_draft(call):
-            family = self._of_draft.get(self._group(call))
-            if family and cls not in self.table.below(family):
-                return False
-            if cls in self._foreign.get(self._group(call), ()):
-                return False
+        if self.is_draft(call) and cls in self._foreign[self._group(call)]:
+            return False
         if kind != "missing":
             return True
         having = [name for name, _ in call.held if self._works(name, call.method)]
@@ -76,16 +77,15 @@ class Families:
                 call = self.chains.call_at(edge.caller, edge.call)
                 if call is None or not self.is_draft(call):
                     continue
-                family = self._of_draft.get(self._group(call))
+                foreign = self._foreign[self._group(call)]
                 first = [
                     *edge.callee.node.args.posonlyargs,
                     *edge.callee.node.args.args,
                 ]
-                if not family or not first or first[0].arg not in edge.given:
+                if not foreign or not first or first[0].arg not in edge.given:
                     continue
-                below = self.table.below(family)
                 value = edge.given[first[0].arg]
-                held = tuple(item for item in value.held if item[0] in below)
+                held = tuple(item for item in value.held if item[0] not in foreign)
                 edge.given[first[0].arg] = replace(value, held=held)
 
     def is_draft(self, call: PoolCall) -> bool:
