@@ -3,8 +3,8 @@
 Three things tell that a method belongs to some of the pools only. All classes that have
 it are built under one option: then who calls it runs with that option. Or one class
 brings it and a draft worker calls it on its own draft model's pool: the algorithm fixes
-that model, and pools that lack the method are not its kind. Or no class of a pool's line
-takes the arguments that a draft worker passes.
+that model, and pools that lack the method are not its kind. Or no class of a pool's
+line takes the arguments that a draft worker passes.
 """
 
 from __future__ import annotations
