@@ -195,6 +195,32 @@ def test_what_a_wrapper_holds_under_another_option(tmp_path: Path) -> None:
     assert found.affected[0].endswith("Single")
 
 
+def test_the_class_that_a_field_holds_under_another_option(tmp_path: Path) -> None:
+    """Narrow is built elsewhere too, so the option alone does not rule it out."""
+    pools = """
+        class KVCache: pass
+        class Wide(KVCache):
+            def store(self, k, v, scale=None): self.k = k
+        class Narrow(KVCache):
+            def store(self, k, v): self.k = k
+        class Outer(KVCache):
+            def __init__(self, is_narrow):
+                self.is_narrow = is_narrow
+                if is_narrow: self.part = Narrow()
+                else: self.part = Wide()
+            def store(self, k, v):
+                if CHECK: self.part.store(k, v, 1.0)
+        """
+    build = """
+        from .pools import Narrow, Outer, Wide
+        def build(n, is_narrow): return {0: Wide, 1: Narrow}[n]() or Outer(is_narrow)
+        """
+    worker = "def go(token_to_kv_pool, r): token_to_kv_pool.store(r, r)\n"
+    for check, some in (("not self.is_narrow", False), ("self.ready", True)):
+        tree = files(pools=pools.replace("CHECK", check), build=build, worker=worker)
+        assert bool(find(tmp_path / str(some), tree)) is some
+
+
 PAGED = """
     from .pools import Odd, Plain
     class Builder:

@@ -325,7 +325,10 @@ def test_the_chain_leads_through_who_passes_the_class(tmp_path: Path) -> None:
         def second(token_to_kv_pool, r): low(token_to_kv_pool, r)
         def low(thing, r): thing.move_kv_cache(r, r)
         """
-    (found,) = find(tmp_path, files(worker=worker))
+    (found,) = find(tmp_path / "a", files(worker=worker))
+    assert found.trace[0].symbol == "second"
+    made = worker.replace("first(x: Plain, r): low(x, r)", "first(r): low(Plain(), r)")
+    (found,) = find(tmp_path / "b", files(worker=made))
     assert found.trace[0].symbol == "second"
 
 
