@@ -9,23 +9,8 @@ from typing import Any
 os.environ["TRITON_INTERPRET"] = "1"
 
 import torch
-from kernel_launches import recording
+from kernel_launches import Operations, recording
 from sglang.srt.mem_cache import memory_pool
-from torch.utils._python_dispatch import TorchDispatchMode
-
-
-class Operations(TorchDispatchMode):
-    """Lists every torch operation: allocations, copies and host reads among them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        self.names.append(str(func))
-        return func(*args, **(kwargs or {}))
 
 
 def build() -> Any:

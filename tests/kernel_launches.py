@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import triton
+from torch.utils._python_dispatch import TorchDispatchMode
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 from triton.runtime.jit import create_function_from_signature
@@ -166,3 +167,17 @@ def stock_launch(
             "num_stages": 2,
         },
     )
+
+
+class Operations(TorchDispatchMode):
+    """Lists every torch operation: allocations, copies and host reads among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))

@@ -24,20 +24,6 @@ MOST = 4096
 """The most pairs that one launch moves."""
 
 
-class Operations(TorchDispatchMode):
-    """Lists every torch operation: allocations, copies and host reads among them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        self.names.append(str(func))
-        return func(*args, **(kwargs or {}))
-
-
 def pool() -> list[Any]:
     """K and V of unlike head sizes and an index key: three row sizes, five buffers."""
     sizes = ((4, 128), (4, 128), (4, 64), (1, 128), (1, 128))
@@ -66,7 +52,7 @@ def moves(module: ModuleType, pairs: int) -> tuple[list[str], list[launches.Laun
         plan = module.plan_kv_row_move(pool())
         given = kinds_of_slots(pairs)
         seen.clear()
-        with Operations() as operations:
+        with launches.Operations() as operations:
             for tgt, src in given:
                 module.move_kv_rows(plan, tgt, src)
     return operations.names, list(seen)

@@ -17,8 +17,9 @@ from kvcodemod.cli.common import (
     path_argument,
 )
 from kvcodemod.config import Names
+from kvcodemod.facts.builds import Build
 from kvcodemod.facts.classes import pool_table
-from kvcodemod.facts.composite import Build, Composites
+from kvcodemod.facts.composite import Composites
 from kvcodemod.facts.family import family
 from kvcodemod.facts.modules import Modules
 from kvcodemod.report.proof_json import render

@@ -16,6 +16,7 @@ from kvcodemod.facts.narrowing import Conditions
 from kvcodemod.facts.options import Options, contradict
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.receivers import Receivers
+from kvcodemod.facts.syntax import passed
 from kvcodemod.facts.values import NOTHING, Guard, Value, join
 from kvcodemod.tree.source import SourceError
 
@@ -304,7 +305,7 @@ class Chains:
         if receiver and order and not is_static(target.node):
             given[order[0]] = receiver
             order = order[1:]
-        for name, argument in self._arguments(site.call, order):
+        for name, argument in passed(site.call, order):
             value = self.receivers.value(code, env, argument, site.facts)
             given[name] = (
                 self.receivers.fitting(target, name, value)
@@ -315,17 +316,6 @@ class Chains:
             for name, value in declared.items():
                 given.setdefault(name, value)
         return Edge(code, site.call, target, site, given)
-
-    def _arguments(
-        self, call: ast.Call, order: list[str]
-    ) -> Iterator[tuple[str, ast.expr]]:
-        for name, value in zip(order, call.args, strict=False):
-            if isinstance(value, ast.Starred):
-                break
-            yield name, value
-        for keyword in call.keywords:
-            if keyword.arg:
-                yield keyword.arg, keyword.value
 
     def _grow(self, edge: Edge) -> bool:
         known = self._given.setdefault(edge.callee.key, {})

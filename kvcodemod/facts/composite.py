@@ -6,76 +6,23 @@ import ast
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from kvcodemod.config import Names
 from kvcodemod.facts.bodies import walk_own
-from kvcodemod.facts.classes import ClassTable, Method, PoolClass, own_functions
+from kvcodemod.facts.builds import Build, Composite, SubPool
+from kvcodemod.facts.classes import ClassTable, Method, own_functions
 from kvcodemod.facts.headers import files_naming
 from kvcodemod.facts.modules import Function, Module, dotted, lines_of
 from kvcodemod.facts.scopes import Scope, Scopes, assignments
+from kvcodemod.facts.syntax import (
+    branches,
+    calls,
+    defaults,
+    is_none,
+    is_super_call,
+    passed,
+)
 from kvcodemod.tree.source import SourceError
-
-_COLLECTIONS = ast.List | ast.Tuple | ast.Set | ast.Dict | ast.ListComp | ast.DictComp
-
-
-@dataclass(frozen=True)
-class Build:
-    """One call that constructs a pool.
-
-    Attributes:
-        function: qualified name inside the module of the function it stands in.
-        callee: the called expression as text (`main_pool_cls`).
-        classes: qualified names of the classes that the callee can stand for.
-        positional: how many arguments are passed by position.
-        keywords: names passed by keyword, in order.
-        flag: the expression passed for the flag, as text, or None.
-        splat: whether `**something` is passed too.
-    """
-
-    path: str
-    line: int
-    function: str
-    callee: str
-    classes: tuple[str, ...]
-    positional: int
-    keywords: tuple[str, ...]
-    flag: str | None
-    splat: bool
-
-
-@dataclass(frozen=True)
-class SubPool:
-    """An attribute that holds a pool which the class itself builds."""
-
-    attr: str
-    line: int
-    optional: bool
-    builds: tuple[Build, ...]
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Every class that the attribute can hold, sorted."""
-        return tuple(sorted({c for build in self.builds for c in build.classes}))
-
-
-@dataclass(frozen=True)
-class Composite:
-    """A pool class that builds sub-pools.
-
-    Attributes:
-        move: the move as the class itself defines it, or None.
-        waits: whether that move raises for want of the flag.
-        class_params: class-valued constructor parameters -> classes they can get.
-        unclear: (path, line, reason) for everything that could not be understood.
-    """
-
-    cls: PoolClass
-    sub_pools: tuple[SubPool, ...]
-    move: Method | None
-    waits: bool
-    class_params: tuple[tuple[str, tuple[str, ...]], ...]
-    unclear: tuple[tuple[str, int, str], ...]
 
 
 class Composites:
@@ -195,14 +142,14 @@ class Composites:
         } & self._param_names(init)
         result: dict[str, set[str]] = {}
         unclear: list[tuple[str, int, str]] = []
-        for name, default in _defaults(init):
+        for name, default in defaults(init):
             if name in called and default is not None:
                 classes = self._stands_for(module, None, default, {})
                 if classes & self.pools:
                     result[name] = set(classes)
         order = [a.arg for a in [*init.args.posonlyargs, *init.args.args]][1:]
         for where, function, call in self._init_calls(qualname):
-            for name, value in _passed(call, order):
+            for name, value in passed(call, order):
                 if name not in called:
                     continue
                 classes = self._stands_for(where, function, value, {})
@@ -228,7 +175,7 @@ class Composites:
             module, node = self.table.node(below)
             for function in own_functions(node):
                 for call in self._scopes.of(module, function).calls:
-                    if _is_super_init(call):
+                    if is_super_call(call, "__init__"):
                         yield module, function, call
         for module, _, function, call, _ in self._constructions(frozenset(family)):
             yield module, function, call
@@ -249,7 +196,7 @@ class Composites:
             local: dict[str, list[Build]] = {}
             for target, value, line in assignments(function):
                 builds = []
-                for call, boxed in _calls(value):
+                for call, boxed in calls(value):
                     classes = self._stands_for(module, function, call.func, params)
                     if classes & self.pools:
                         builds.append(self._build(module, name, call, classes))
@@ -266,7 +213,7 @@ class Composites:
                     if not local[target]:
                         del local[target]
                     continue
-                none = any(_is_none(part) for part in _branches(value))
+                none = any(is_none(part) for part in branches(value))
                 strange = _strange(value, builds, named in local)
                 if strange is not None:
                     doubts.setdefault(attr, (line, strange))
@@ -331,7 +278,7 @@ class Composites:
     ) -> set[str]:
         """The classes of the table that an expression can be, empty where unknown."""
         result: set[str] = set()
-        for branch in _branches(node):
+        for branch in branches(node):
             name = dotted(branch)
             if name is None:
                 continue
@@ -355,12 +302,12 @@ def _strange(value: ast.expr, builds: list[Build], local: bool) -> ast.expr | No
     if local:
         return None
     callees = {(build.line, build.callee) for build in builds}
-    for part in _branches(value):
+    for part in branches(value):
         known = (
             isinstance(part, ast.Call)
             and (part.lineno, ast.unparse(part.func)) in callees
         )
-        if not known and not _is_none(part):
+        if not known and not is_none(part):
             return part
     return None
 
@@ -381,67 +328,9 @@ def _functions(module: Module) -> Iterator[tuple[str, Function]]:
             yield name, node
 
 
-def _branches(node: ast.expr) -> Iterator[ast.expr]:
-    """The expressions that a conditional expression can come out as."""
-    if isinstance(node, ast.IfExp):
-        yield from _branches(node.body)
-        yield from _branches(node.orelse)
-    elif isinstance(node, ast.BoolOp):
-        for value in node.values:
-            yield from _branches(value)
-    else:
-        yield node
-
-
-def _calls(value: ast.expr) -> Iterator[tuple[ast.Call, bool]]:
-    """Calls inside an expression, and whether a collection stands around each."""
-    todo: list[tuple[ast.AST, bool]] = [(value, False)]
-    while todo:
-        node, boxed = todo.pop()
-        if isinstance(node, ast.Call):
-            yield node, boxed
-        inner = boxed or isinstance(node, _COLLECTIONS)
-        todo.extend((c, inner) for c in reversed(list(ast.iter_child_nodes(node))))
-
-
 def _assigns_calls(init: Function, params: set[str]) -> bool:
     return any(
         isinstance(call.func, ast.Name) and call.func.id in params
         for _, value, _ in assignments(init)
-        for call, _ in _calls(value)
+        for call, _ in calls(value)
     )
-
-
-def _defaults(init: Function) -> Iterator[tuple[str, ast.expr | None]]:
-    spec = init.args
-    plain = [*spec.posonlyargs, *spec.args]
-    missing = len(plain) - len(spec.defaults)
-    for at, arg in enumerate(plain):
-        yield arg.arg, spec.defaults[at - missing] if at >= missing else None
-    for arg, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-        yield arg.arg, value
-
-
-def _passed(call: ast.Call, order: list[str]) -> Iterator[tuple[str, ast.expr]]:
-    """(parameter, value) for the arguments of a call; `order` without `self`."""
-    for name, value in zip(order, call.args, strict=False):
-        if isinstance(value, ast.Starred):
-            break
-        yield name, value
-    for keyword in call.keywords:
-        if keyword.arg:
-            yield keyword.arg, keyword.value
-
-
-def _is_super_init(call: ast.Call) -> bool:
-    func = call.func
-    return (
-        isinstance(func, ast.Attribute)
-        and func.attr == "__init__"
-        and isinstance(func.value, ast.Call)
-        and dotted(func.value.func) == "super"
-    )
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvcodemod.facts.builds import Build, Composite
 from kvcodemod.facts.classes import ClassTable, Method
-from kvcodemod.facts.composite import Build, Composite, Composites
+from kvcodemod.facts.composite import Composites
 from kvcodemod.facts.scopes import assignments
 
 SUB_POOLS = "sub_pools"

@@ -7,6 +7,7 @@ import ast
 from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.classes import ClassTable, Method
 from kvcodemod.facts.modules import Function, dotted
+from kvcodemod.facts.syntax import is_super_call
 
 
 def accepts(
@@ -39,13 +40,7 @@ def accepts(
 def super_init(init: Function) -> ast.Call | None:
     """The `super().__init__(...)` call of a constructor, or None."""
     for node in walk_own(init):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "__init__"
-            and isinstance(node.func.value, ast.Call)
-            and dotted(node.func.value.func) == "super"
-        ):
+        if isinstance(node, ast.Call) and is_super_call(node, "__init__"):
             return node
     return None
 

@@ -13,6 +13,7 @@ from kvcodemod.facts.classes import ClassTable, Method
 from kvcodemod.facts.creation import layouts_of, row_buffers
 from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.scopes import assignments
+from kvcodemod.facts.syntax import is_super_call
 
 MoveKind = Literal["own", "translated", "method", "rows", "none"]
 
@@ -149,7 +150,7 @@ def _translator(table: ClassTable, qualname: str, mover: str, names: Names) -> s
             continue
         function = table.function(write)
         for call in walk_own(function):
-            if isinstance(call, ast.Call) and _is_super_call(call, names.write):
+            if isinstance(call, ast.Call) and is_super_call(call, names.write):
                 via = _mapped_by(write, function, call)
                 if via:
                     return via
@@ -183,15 +184,6 @@ def _mapped_by(write: Method, function: Function, call: ast.Call) -> str:
             raise _UnclearError(f"{reason} (line {call.lineno}), which is not a method")
         via = value.func.attr
     return via
-
-
-def _is_super_call(call: ast.Call, method: str) -> bool:
-    return (
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr == method
-        and isinstance(call.func.value, ast.Call)
-        and dotted(call.func.value.func) == "super"
-    )
 
 
 def _methods_in_order(table: ClassTable, qualname: str) -> Iterator[Method]:

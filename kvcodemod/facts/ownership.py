@@ -11,8 +11,9 @@ import ast
 from collections.abc import Iterator
 
 from kvcodemod.facts.bodies import walk_own
+from kvcodemod.facts.builds import Composite
 from kvcodemod.facts.classes import own_functions
-from kvcodemod.facts.composite import Composite, Composites
+from kvcodemod.facts.composite import Composites
 from kvcodemod.facts.modules import Function, dotted
 
 Place = tuple[str, int, str]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from kvcodemod.config import Names
+from kvcodemod.facts.builds import Composite
 from kvcodemod.facts.classes import ClassTable, Method
-from kvcodemod.facts.composite import Composite
 from kvcodemod.facts.creation import creation_functions
 from kvcodemod.facts.inits import accepts
 from kvcodemod.facts.modules import dotted

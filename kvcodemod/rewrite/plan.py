@@ -6,8 +6,9 @@ reason, so that a tree is either rewritten as a whole or left alone.
 
 from __future__ import annotations
 
+from kvcodemod.facts.builds import Composite
 from kvcodemod.facts.classes import ClassTable, pool_table
-from kvcodemod.facts.composite import Composite, Composites
+from kvcodemod.facts.composite import Composites
 from kvcodemod.facts.family import is_rewritten, rewritten
 from kvcodemod.facts.modules import Modules
 from kvcodemod.rewrite.completeness import incomplete

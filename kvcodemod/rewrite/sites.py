@@ -6,8 +6,9 @@ import ast
 
 from kvcodemod.config import Names
 from kvcodemod.facts.bodies import walk_own
+from kvcodemod.facts.builds import Build, Composite
 from kvcodemod.facts.classes import ClassTable
-from kvcodemod.facts.composite import Build, Composite, Composites
+from kvcodemod.facts.composite import Composites
 from kvcodemod.facts.modules import Module, imported
 from kvcodemod.rewrite.constructors import plan_parameters
 from kvcodemod.rewrite.edits import Edit, PassFlag, Skipped

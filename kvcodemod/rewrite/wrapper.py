@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kvcodemod.config import Names
+from kvcodemod.facts.builds import Composite, SubPool
 from kvcodemod.facts.classes import ClassTable, Method, Param
-from kvcodemod.facts.composite import Composite, Composites, SubPool
+from kvcodemod.facts.composite import Composites
 from kvcodemod.facts.creation import handed_out
 from kvcodemod.facts.moves import Movability, how_moved
 from kvcodemod.facts.ownership import unaccounted
