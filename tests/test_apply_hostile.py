@@ -54,7 +54,8 @@ def test_a_broken_file_that_does_not_matter(tmp_path: Path, name: str) -> None:
     (package / "srt/broken.py").write_bytes(BROKEN[name][0])
     (package / "srt/empty.py").write_bytes(b"")
     done = apply(package)
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert "broken.py" not in done.err
     assert "def move_kv_rows(" in (package / KEYS).read_text()
 
 

@@ -12,6 +12,7 @@ from apply_trees import BUILD, KEYS, LAYERED, ROWS, shape
 from kvcodemod.rewrite import apply as end_to_end
 from kvcodemod.rewrite.apply import Rewrite, prepare
 from kvcodemod.rewrite.check import check_texts, check_tree
+from kvcodemod.rewrite.edits import Plan
 from kvcodemod.rewrite.options import Options
 from kvcodemod.rewrite.refusal import RefusedError
 from kvcodemod.tree.locate import find_package
@@ -361,6 +362,23 @@ def test_the_whole_tree_is_looked_at_again(
         return
     with pytest.raises(RefusedError, match=f"after the rewrite: .*{said}"):
         check_tree(tree.with_files(files), rewrite.plan, Options())
+
+
+def test_a_plan_that_forgets_something_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Carried out to the letter, but the wrapper would still lack something."""
+    tree = SourceTree(find_package(shape("direct", tmp_path)))
+    real = end_to_end.make_plan
+
+    def forgetful(tree: SourceTree, options: Options) -> Plan:
+        plan = real(tree, options)
+        kept = [e for e in plan.edits if getattr(e, "callee", "") != "keys.KeyPool"]
+        return dataclasses.replace(plan, edits=tuple(kept))
+
+    monkeypatch.setattr(end_to_end, "make_plan", forgetful)
+    with pytest.raises(RefusedError, match="after the rewrite: `index_k_pool` is"):
+        prepare(tree, Options())
 
 
 def test_nothing_is_written_where_the_check_fails(

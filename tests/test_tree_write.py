@@ -18,53 +18,7 @@ from kvcodemod.tree import write
 from kvcodemod.tree.locate import Package
 from kvcodemod.tree.write import WriteError, finish_pending, pending, write_all
 
-DRIVER = """\
-'''Writes two files and dies by SIGKILL at the n-th system call of interest.'''
-import os, signal, sys
-from pathlib import Path
-from kvcodemod.tree import locate, write
-
-root, wanted, task = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-seen = 0
-
-def watched(name, real):
-    def call(*args, **kwargs):
-        global seen
-        seen += 1
-        if seen == wanted:
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = real(*args, **kwargs)
-        seen += 1
-        if seen == wanted:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-    return call
-
-for name in ("open", "fsync", "fchmod", "replace", "rename", "unlink", "close"):
-    setattr(os, name, watched(name, getattr(os, name)))
-for name in ("replace", "unlink", "open", "read_bytes"):
-    setattr(Path, name, watched(name, getattr(Path, name)))
-package = locate.Package(root, root.parent, None)
-paths = ("sglang/a.py", "sglang/deep/b.py")
-old = {p: f"old {p}".encode() * 50 for p in paths}
-new = {p: f"new {p}".encode() * 70 for p in paths}
-if task == "fail":  # the second replacement fails, so that the first is put back
-    real, done = write._replace, []
-    def failing(source, target):
-        if source.name.endswith(write.STAGED):
-            done.append(target)
-            if len(done) == 2:
-                raise OSError(28, "No space left on device")
-        real(source, target)
-    write._replace = failing
-if task == "finish":
-    write.finish_pending(package)
-else:
-    try:
-        write.write_all(package, old, new)
-    except write.WriteError:
-        sys.exit(4)
-"""
+KILLER = Path(__file__).with_name("tree_killer.py")
 PATHS = ("sglang/a.py", "sglang/deep/b.py")
 OLD = {p: f"old {p}".encode() * 50 for p in PATHS}
 NEW = {p: f"new {p}".encode() * 70 for p in PATHS}
@@ -92,119 +46,43 @@ def clean(package: Package) -> None:
     assert not pending(package)
 
 
-def drive(package: Package, at: int, task: str) -> int:
+def kill(package: Package, task: str) -> list[str]:
+    """The states that deaths at every step of a task leave behind."""
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(package.root), str(at), task],
+        [sys.executable, str(KILLER), str(package.root), task],
         capture_output=True,
         text=True,
     )
-    assert not done.stderr, done.stderr
-    return done.returncode
-
-
-def in_forks(package: Package, task: str) -> Iterator[int]:
-    """Die once at every step, each time from the start; yields the exit statuses.
-
-    In forks of this process, as a new Python for each of hundreds would take long.
-    """
-    program = compile(DRIVER, "driver", "exec")
-    for at in range(1, 2000):
-        for path, data in OLD.items():
-            (package.parent / path).write_bytes(data)
-        child = os.fork()
-        if child == 0:
-            sys.argv = ["driver", str(package.root), str(at), task]
-            code = 70
-            try:
-                exec(program, {"__name__": "driver"})
-                code = 0
-            except SystemExit as error:
-                code = int(str(error.code))
-            finally:
-                os._exit(code)
-        status = os.waitpid(child, 0)[1]
-        yield status
-        if os.WIFEXITED(status):
-            return
-
-
-def test_a_new_process_dies_where_it_is_told_to(package: Package) -> None:
-    assert drive(package, 3, "write") == -signal.SIGKILL
-    assert drive(package, 10_000, "write") == 0
-    assert contents(package) == NEW
-    clean(package)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [line.rpartition(":")[0] for line in done.stdout.splitlines()]
 
 
 def test_killed_at_any_moment_every_file_is_whole(package: Package) -> None:
     """And the next run finishes, or starts anew where nothing had been begun."""
-    states = set()
-    for status in in_forks(package, "write"):
-        found = contents(package)
-        assert all(found[p] in (OLD[p], NEW[p]) for p in PATHS)
-        states.add(tuple(found[p] == NEW[p] for p in PATHS))
-        if os.WIFEXITED(status):
-            assert os.WEXITSTATUS(status) == 0
-            assert found == NEW
-            clean(package)
-            break
-        if pending(package):
-            finish_pending(package)
-            assert contents(package) == NEW
-        elif found == OLD:
-            write_all(package, OLD, NEW)
-        assert contents(package) == NEW
-        clean(package)
-    assert states == {(False, False), (True, False), (True, True)}
+    assert kill(package, "write") == [
+        "new new at the end",
+        "new new not pending -> new",
+        "new new pending -> new",
+        "new old pending -> new",
+        "old old not pending -> old",
+        "old old pending -> new",
+    ]
 
 
 def test_killed_while_it_puts_everything_back(package: Package) -> None:
-    outcomes = set()
-    for status in in_forks(package, "fail"):
-        found = contents(package)
-        assert all(found[p] in (OLD[p], NEW[p]) for p in PATHS)
-        if os.WIFEXITED(status):
-            assert os.WEXITSTATUS(status) == 4
-            assert found == OLD
-            clean(package)
-            break
-        if pending(package):
-            finish_pending(package)
-        after = contents(package)
-        assert after in (OLD, NEW)
-        outcomes.add(after == NEW)
-        if after == OLD:
-            write_all(package, OLD, NEW)
-        clean(package)
-    assert outcomes == {True, False}
+    states = kill(package, "fail")
+    assert "old old at the end" in states
+    assert "new old pending -> new" in states
+    assert "old old pending -> old" in states  # it had all been put back
+    assert all(state.startswith(("old old", "new old")) for state in states)
 
 
 def test_killed_while_it_finishes(package: Package) -> None:
-    for at in range(1, 2000):
-        for path, data in OLD.items():
-            (package.parent / path).write_bytes(data)
-        begun = begin(package)
-        assert begun == {PATHS[0]: NEW[PATHS[0]], PATHS[1]: OLD[PATHS[1]]}
-        if drive_fork(package, at, "finish"):
-            break
-        if pending(package):
-            finish_pending(package)
-        assert contents(package) == NEW
-        clean(package)
-    assert at > 5
-    assert contents(package) == NEW
-    clean(package)
-
-
-def drive_fork(package: Package, at: int, task: str) -> bool:
-    """One death at a step of `task`; whether it came to its end alive."""
-    child = os.fork()
-    if child == 0:
-        sys.argv = ["driver", str(package.root), str(at), task]
-        try:
-            exec(compile(DRIVER, "driver", "exec"), {"__name__": "driver"})
-        finally:
-            os._exit(0)
-    return os.WIFEXITED(os.waitpid(child, 0)[1])
+    states = kill(package, "finish")
+    assert "new new at the end" in states
+    assert "new old pending -> new" in states
+    assert "new new pending -> new" in states
+    assert not [state for state in states if state.endswith("-> old")]
 
 
 def begin(package: Package) -> dict[str, bytes]:

@@ -1,8 +1,8 @@
-"""Edits at the top level of a module: its imports."""
+"""Edits at the top level of a module: its imports, which stand before definitions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -77,7 +77,7 @@ def _add_from(module: cst.Module, edit: ExtendImport) -> cst.Module | None:
     line = f"from {edit.module} import {', '.join(sorted(edit.names))}"
     root = edit.module.partition(".")[0]
     place = None
-    for at, statement in _head(module):
+    for at, statement in enumerate(module.body):
         found = _import_from(statement)
         if found is None or found.relative:
             continue
@@ -91,24 +91,16 @@ def _add_plain(module: cst.Module, edit: ExtendImport) -> cst.Module | None:
     """A new `import` line, sorted in among those around `import torch`."""
     line = f"import {edit.module}" + (f" as {edit.alias}" if edit.alias else "")
     place = None
-    for at, statement in _head(module):
+    for at, statement in enumerate(module.body):
         found = _import(statement)
         if found is not None and found <= edit.module:
             place = at + 1
     return _inserted(module, place, line)
 
 
-def _head(module: cst.Module) -> Iterator[tuple[int, Statement]]:
-    """The statements in front of the first definition: what it needs stands there."""
-    for at, statement in enumerate(module.body):
-        if isinstance(statement, cst.FunctionDef | cst.ClassDef):
-            return
-        yield at, statement
-
-
 def _inserted(module: cst.Module, place: int | None, line: str) -> cst.Module | None:
     if place is None:  # after the last import, whatever it imports
-        for at, statement in _head(module):
+        for at, statement in enumerate(module.body):
             if _import_from(statement) is not None or _import(statement) is not None:
                 place = at + 1
     if place is None:

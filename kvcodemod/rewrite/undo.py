@@ -85,14 +85,12 @@ def _without_parameter(new: Function, name: str) -> bool:
 def _without_argument(new: Function, edit: PassFlag | ForwardFlag) -> bool:
     value = edit.value if isinstance(edit, PassFlag) else edit.name
     planned = ast.dump(ast.parse(value, mode="eval").body)
-    count = 0
     for call in _calls(new, edit):
-        count += 1
         given = [k for k in call.keywords if k.arg == edit.name]
         if len(given) != 1 or ast.dump(given[0].value) != planned:
             return False
         call.keywords.remove(given[0])
-    return count > 0
+    return True
 
 
 def _calls(new: Function, edit: PassFlag | ForwardFlag) -> Iterator[ast.Call]:
