@@ -20,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from kvcodemod.tree.locate import find_package
+
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 RUFF = "check --isolated --no-cache --quiet --exit-zero --select E9,F821"
@@ -38,6 +40,7 @@ def main() -> None:
         from releases import pristine
 
         tree = pristine(args.tree)
+    tree = find_package(tree).parent
     measure(tree, args.runs)
     if args.double:
         with tempfile.TemporaryDirectory() as folder:
