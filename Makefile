@@ -25,7 +25,7 @@ demo: $(VENV)/.verify
 
 # Install what the tests need and run all of them.
 test: $(VENV)/.test
-	@echo "== running the tests: real SGLang releases are fetched on first use, about 15 minutes"
+	@echo "== running the tests: real SGLang releases are fetched on first use, about 20 minutes"
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 # Lint, format and types, as the pre-commit hooks have them.
