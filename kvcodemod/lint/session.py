@@ -9,6 +9,7 @@ from kvcodemod.config import DEFAULT_NAMES, Names
 from kvcodemod.lint.cache import Cache
 from kvcodemod.lint.registry import Registry
 from kvcodemod.lint.run import Result, run_rules
+from kvcodemod.lint.syntax import unparsable
 from kvcodemod.tree.locate import Package
 from kvcodemod.tree.source import SourceTree
 
@@ -53,6 +54,8 @@ def lint(
         _say_if_empty(package, result, names)
     warnings = [f"rule not loaded: {problem}" for problem in registry.broken]
     warnings += [f"{path}: {reason}" for path, reason in sorted(tree.unread.items())]
+    if not result.broken:
+        warnings += unparsable(tree)
     if not rules:
         warnings.append("no rule is selected: nothing is checked")
     return Outcome(result, tree, tuple(warnings))
