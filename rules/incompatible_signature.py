@@ -10,6 +10,7 @@ from kvcodemod.lint.evidence import (
     best,
     classes_text,
     column_of,
+    definition,
     grouped,
     guard_steps,
     short,
@@ -32,13 +33,8 @@ def _with_parameters(parameters: str) -> dict[str, str]:
 def check(reach: Reach) -> Iterator[Finding]:
     """One finding for each definition that a call does not fit."""
     unfit = [r for r in reach.reached if r.kind == "signature" and r.method is not None]
-    for _, group in grouped(unfit, _place):
+    for _, group in grouped(unfit, definition):
         yield _finding(reach, group)
-
-
-def _place(reached: Reached) -> str:
-    assert reached.method is not None
-    return f"{reached.method.path}:{reached.method.line:08}"
 
 
 def _finding(reach: Reach, group: list[Reached]) -> Finding:

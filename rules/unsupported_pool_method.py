@@ -10,6 +10,7 @@ from kvcodemod.lint.evidence import (
     best,
     classes_text,
     column_of,
+    definition,
     grouped,
     guard_steps,
     short,
@@ -66,13 +67,8 @@ def tree(body: str) -> dict[str, str]:
 def check(reach: Reach) -> Iterator[Finding]:
     """One finding for each method that refuses, with every class that gets it."""
     refused = [r for r in reach.reached if r.kind == "raises" and r.method is not None]
-    for _, group in grouped(refused, _place):
+    for _, group in grouped(refused, definition):
         yield _finding(reach, group)
-
-
-def _place(reached: Reached) -> str:
-    assert reached.method is not None
-    return f"{reached.method.path}:{reached.method.line:08}"
 
 
 def _finding(reach: Reach, group: list[Reached]) -> Finding:

@@ -17,6 +17,7 @@ from kvcodemod.cli.common import (
     fail,
     package_of,
     path_argument,
+    text_or_json,
 )
 from kvcodemod.report.apply_json import apply_json
 from kvcodemod.report.apply_text import apply_text
@@ -63,12 +64,7 @@ from kvcodemod.tree.write import WriteError, finish_pending, pending
     type=click.Path(path_type=Path),
     help="The Python that --verify imports SGLang with.",
 )
-@click.option(
-    "--output-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-)
+@text_or_json
 def command(
     path: Path | None,
     installed: bool,

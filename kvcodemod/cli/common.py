@@ -34,6 +34,16 @@ def path_argument(function: _F) -> _F:
     )(function)
 
 
+def text_or_json(function: _F) -> _F:
+    """`--output-format text|json`."""
+    return click.option(
+        "--output-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+    )(function)
+
+
 def package_of(path: Path | None, installed: bool) -> Package:
     """The package that the arguments name; ends the program with code 2 without one."""
     if (path is None) != installed:

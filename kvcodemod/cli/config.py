@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kvcodemod.cli.common import USAGE, fail
+from kvcodemod.cli.common import USAGE, fail, text_or_json
 from kvcodemod.config import DEFAULT_NAMES
 from kvcodemod.lint.registry import load_rules
 from kvcodemod.settings import SCHEMA, Settings, SettingsError, load_settings
@@ -31,12 +31,7 @@ from kvcodemod.tree.locate import NoPackageError, find_package
     metavar="FILE",
     help="Read the settings from this file.",
 )
-@click.option(
-    "--output-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-)
+@text_or_json
 @click.option(
     "--schema", is_flag=True, help="Print the JSON Schema of [tool.kvcodemod] instead."
 )

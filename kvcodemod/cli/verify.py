@@ -15,6 +15,7 @@ from kvcodemod.cli.common import (
     fail,
     package_of,
     path_argument,
+    text_or_json,
 )
 from kvcodemod.config import Names
 from kvcodemod.facts.builds import Build
@@ -57,12 +58,7 @@ from kvcodemod.verify.subject import CallSite, Wrapper
     show_default=True,
     help="Seconds for the whole proof.",
 )
-@click.option(
-    "--output-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-)
+@text_or_json
 def command(
     path: Path | None,
     installed: bool,

@@ -22,6 +22,12 @@ def grouped(
     return sorted(found.items())
 
 
+def definition(reached: Reached) -> str:
+    """Where the reached method is defined: one finding for each such place."""
+    assert reached.method is not None
+    return f"{reached.method.path}:{reached.method.line:08}"
+
+
 def best(reached: Iterable[Reached]) -> Reached:
     """The one to show: without a guard if there is one, and the shortest."""
     return min(
