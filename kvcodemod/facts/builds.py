@@ -53,7 +53,6 @@ class Composite:
 
     Attributes:
         move: the move as the class itself defines it, or None.
-        waits: whether that move raises for want of the flag.
         class_params: class-valued constructor parameters -> classes they can get.
         unclear: (path, line, reason) for everything that could not be understood.
     """
@@ -61,6 +60,5 @@ class Composite:
     cls: PoolClass
     sub_pools: tuple[SubPool, ...]
     move: Method | None
-    waits: bool
     class_params: tuple[tuple[str, tuple[str, ...]], ...]
     unclear: tuple[tuple[str, int, str], ...]

@@ -73,7 +73,6 @@ class Composites:
             cls=cls,
             sub_pools=tuple(sub_pools),
             move=move,
-            waits=move is not None and self._waits(module, move),
             class_params=tuple((k, tuple(sorted(v))) for k, v in params.items()),
             unclear=tuple(unclear),
         )
