@@ -1,6 +1,6 @@
 """`python -m kvcodemod`: the same as the `kvcodemod` command."""
 
-from kvcodemod.cli import main
+from kvcodemod.cli import run
 
 if __name__ == "__main__":
-    main()
+    run()

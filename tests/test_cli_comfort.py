@@ -158,3 +158,45 @@ def test_results_and_messages_do_not_mix(tree: Path) -> None:
     done = lint(tree, "--output-format=json")
     assert done.out.startswith("{")
     assert "no/file.py matches no file" in done.err
+
+
+def _program(*arguments: str, stdout: int | None = None) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "kvcodemod", *arguments]
+    out = subprocess.PIPE if stdout is None else stdout
+    return subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["rules"], ["lint", "TREE", "--no-cache"]])
+def test_a_report_that_cannot_be_written(command: list[str], tree: Path) -> None:
+    words = [str(tree) if word == "TREE" else word for word in command]
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        program = _program(*words, stdout=full.fileno())
+        _, err = program.communicate()
+    assert program.returncode == 3
+    assert "kvcodemod: No space left on device" in err
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_has_seen_enough(tree: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    program = _program("lint", str(tree), "--no-cache", stdout=write)
+    os.close(write)
+    _, err = program.communicate()
+    assert program.returncode != 0
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--version"], 0), (["lint", "/none"], 2), (["-x"], 2)]
+)
+def test_the_program_ends_with_the_code_of_its_command(
+    arguments: list[str], code: int
+) -> None:
+    program = _program(*arguments)
+    out, err = program.communicate()
+    assert program.returncode == code
+    assert bool(out) == (code == 0)
+    assert bool(err) == (code != 0)

@@ -10,7 +10,7 @@ from lint_trees import files
 from trees import write_tree
 
 from kvcodemod.cli import main
-from kvcodemod.lint import syntax
+from kvcodemod.facts import unparsable
 
 BROKEN = "x = 1\n\ndef broken(:\n    pass\n"
 
@@ -48,6 +48,6 @@ def test_it_is_named_with_its_line_and_nothing_else_changes(
 def test_a_large_tree_is_not_parsed_for_it(
     trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syntax, "SMALL", 10)
+    monkeypatch.setattr(unparsable, "SMALL", 10)
     done = lint(trees[1], "--no-cache")
     assert "does not parse" not in done.stderr

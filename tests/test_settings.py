@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import need
 
-from kvcodemod.cli.lint import _RENDER
+from kvcodemod.cli.linting import _RENDER
 from kvcodemod.config import DEFAULT_NAMES, Names
 from kvcodemod.settings import FORMATS, SCHEMA, SettingsError, load_settings
 

@@ -6,7 +6,12 @@ Each command stands in a module of its own that is imported only when it runs, s
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
+import os
+import sys
+from typing import NoReturn
 
 import click
 
@@ -50,3 +55,34 @@ def main() -> None:
     proof; 2 wrong usage, or no SGLang at the path; 3 something could not be parsed,
     checked or written, and nothing was changed.
     """
+
+
+def run() -> NoReturn:
+    """The program: `main`, then an end that does not take the memory apart.
+
+    To free every syntax tree one by one takes a fifth of the time of a lint.
+    """
+    code: int | str | None = 0
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
+    except OSError as error:  # standard output, mostly: the rest is caught in its place
+        code = _unwritable(error)
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except OSError as error:
+        code = _unwritable(error)
+    if isinstance(code, str):
+        click.echo(code, err=True)
+        code = 1
+    os._exit(code or 0)
+
+
+def _unwritable(error: OSError) -> int:
+    if error.errno != errno.EPIPE:  # then whoever read the output has seen enough
+        with contextlib.suppress(OSError):
+            click.echo(f"kvcodemod: {error.strerror or error}", err=True)
+    return 3

@@ -22,11 +22,13 @@ class Candidates:
 
     Attributes:
         near: every file in which one of the names can stand: a superset, sorted.
+        parts: pieces of text one of which stands in each of the names.
     """
 
     names: frozenset[str]
     files: tuple[str, ...]
     near: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
@@ -35,36 +37,72 @@ def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
     Bytes only, so that a file that does not parse is seen too. A name that is
     imported under an alias counts under both. The result is a superset.
     """
-    headers: list[tuple[bytes, frozenset[bytes], str]] = []
-    for path in tree.paths:
-        key = ("headers", path)
-        if key not in tree.made:
-            tree.made[key] = tuple(_headers(tree.data(path)))
-        headers += [(name, words, path) for name, words in tree.made[key]]
-    roots = {base.encode() for base in bases}
-    names: set[bytes] = set()
-    grown = _closed(headers, roots)
-    aliases: dict[bytes, set[bytes]] = {}
-    searched: set[str] = set()
-    parts: tuple[bytes, ...] = ()
-    while grown != names:  # an alias can bring in classes, and these other aliases
-        names = grown
-        left = {name for name in names if not any(part in name for part in parts)}
-        more = covering_bytes(left)
-        parts += more
-        for path in tree.containing(more) if more else ():
-            if path not in searched:
-                searched.add(path)
-                for old, new in _aliases(tree.data(path)):
-                    aliases.setdefault(old, set()).add(new)
-        grown = names | {new for name in names for new in aliases.get(name, ())}
-        grown = _closed(headers, grown)
-    files = {path for name, words, path in headers if name in roots or words & names}
-    return Candidates(
-        names=frozenset(name.decode("utf-8", "replace") for name in names),
-        files=tuple(sorted(files)),
-        near=tuple(sorted(searched)),
-    )
+    return Search(tree, bases).candidates()
+
+
+class Search:
+    """The same in two steps: what the headers alone tell is known first."""
+
+    def __init__(self, tree: SourceTree, bases: tuple[str, ...]) -> None:
+        """Read the headers of all classes."""
+        self._tree = tree
+        self._headers: list[tuple[bytes, frozenset[bytes], str]] = []
+        for path in tree.paths:
+            key = ("headers", path)
+            if key not in tree.made:
+                tree.made[key] = tuple(_headers(tree.data(path)))
+            self._headers += [(name, words, path) for name, words in tree.made[key]]
+        self._roots = {base.encode() for base in bases}
+        self._names = self._closed(self._roots)
+
+    def files(self) -> list[str]:
+        """The files that may define a class of the names found so far, sorted."""
+        return sorted(
+            {
+                path
+                for name, words, path in self._headers
+                if name in self._roots or words & self._names
+            }
+        )
+
+    def candidates(self) -> Candidates:
+        """Follow the aliases too."""
+        names: set[bytes] = set()
+        aliases: dict[bytes, set[bytes]] = {}
+        searched: set[str] = set()
+        parts: tuple[bytes, ...] = ()
+        while self._names != names:  # an alias brings in classes, these other aliases
+            names = self._names
+            left = {name for name in names if not any(part in name for part in parts)}
+            more = covering_bytes(left)
+            parts += more
+            for path in self._tree.containing(more) if more else ():
+                if path not in searched:
+                    searched.add(path)
+                    for old, new in _aliases(self._tree.data(path)):
+                        aliases.setdefault(old, set()).add(new)
+            also = {new for name in names for new in aliases.get(name, ())}
+            self._names = self._closed(names | also)
+        return Candidates(
+            names=frozenset(name.decode("utf-8", "replace") for name in names),
+            files=tuple(self.files()),
+            near=tuple(sorted(searched)),
+            parts=tuple(part.decode("utf-8", "replace") for part in parts),
+        )
+
+    def _closed(self, names: set[bytes]) -> set[bytes]:
+        """The names, and every class that is defined on one of them."""
+        below: dict[bytes, set[bytes]] = {}
+        for name, words, _ in self._headers:
+            for word in words:
+                below.setdefault(word, set()).add(name)
+        found, todo = set(names), list(names)
+        while todo:
+            for name in below.get(todo.pop(), ()):
+                if name not in found:
+                    found.add(name)
+                    todo.append(name)
+        return found
 
 
 def _headers(data: bytes) -> Iterator[tuple[bytes, frozenset[bytes]]]:
@@ -88,23 +126,6 @@ def _closing(data: bytes, start: int) -> int:
             return end
         at = data.find(b"\n", end, limit)  # that one stands in a comment
     return -1
-
-
-def _closed(
-    headers: list[tuple[bytes, frozenset[bytes], str]], names: set[bytes]
-) -> set[bytes]:
-    """The names, and every class that is defined on one of them."""
-    below: dict[bytes, set[bytes]] = {}
-    for name, words, _ in headers:
-        for word in words:
-            below.setdefault(word, set()).add(name)
-    found, todo = set(names), list(names)
-    while todo:
-        for name in below.get(todo.pop(), ()):
-            if name not in found:
-                found.add(name)
-                todo.append(name)
-    return found
 
 
 def _aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:

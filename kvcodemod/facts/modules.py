@@ -184,6 +184,10 @@ class Modules:
             return None
         if path not in self._modules and self.may_read and not self.may_read(path):
             return None
+        return self.try_get(path)
+
+    def try_get(self, path: str) -> Module | None:
+        """The parsed file, or None where it cannot be read, decoded or parsed."""
         try:
             return self.get(path)
         except SourceError:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from kvcodemod.config import Names
 from kvcodemod.facts.classes import ClassTable, c3_merge
-from kvcodemod.facts.headers import covering, find_candidates
 from kvcodemod.facts.modules import Function, Module, Modules, dotted
 from kvcodemod.facts.options import Options, located
 from kvcodemod.facts.roles import Role, roles
+from kvcodemod.facts.scan import Scan
 from kvcodemod.facts.scopes import Scope, Scopes
 from kvcodemod.facts.text import Text
-from kvcodemod.facts.uses import Use, lines_of_values, uses_of
-from kvcodemod.tree.ahead import Ahead
+from kvcodemod.facts.uses import Use, uses_of
 from kvcodemod.tree.source import SourceTree
 
 
@@ -48,26 +47,21 @@ class Code:
 class Program:
     """Everything that is known about a tree before any path is followed."""
 
-    def __init__(self, tree: SourceTree, names: Names) -> None:
+    def __init__(
+        self, tree: SourceTree, names: Names, scan: Scan | None = None
+    ) -> None:
         """Parse the files that can define a pool or an allocator."""
         self.tree = tree
         self.names = names
         self.modules = Modules(tree)
-        roots = (*names.pool_bases, *names.allocator_bases)
-        candidates = find_candidates(tree, roots)
+        self._scan = scan or Scan(tree, names)
+        self._parse_early()
+        candidates = self._scan.candidates
         self._files = frozenset(candidates.files)
-        self.parts = covering(candidates.names)
+        self.parts = candidates.parts
         """Pieces of text one of which stands in every file that names a member."""
-        self._short = tuple(part.encode() for part in self.parts)
-        self._lines = Ahead(
-            partial(
-                lines_of_values,
-                tree,
-                candidates.names,
-                names.test_folders,
-                candidates.near,
-            )
-        )
+        self.near = frozenset(candidates.near)
+        """Every file that names a member, and some others."""
         self._readable: dict[str, bool] = {}
         self.modules.may_read = self._may_read
         self.table = ClassTable(self.modules, candidates.files, candidates.names)
@@ -82,6 +76,17 @@ class Program:
         self._methods: dict[tuple[str, str, str], Code | None] = {}
         self._definitions: dict[str, tuple[Module, ast.ClassDef | Function] | None] = {}
 
+    def _parse_early(self) -> None:
+        """Parse what is parsed in any case while the scan still goes on."""
+        words = (*self.names.pool_words, *self.names.allocator_words)
+        for path in self.tree.paths:
+            if path.partition("/")[2].startswith(self.names.entry_folders):
+                data = self.tree.data(path)
+                if any(word.encode() in data for word in words):
+                    self.modules.try_get(path)
+        for path in self._scan.sure:
+            self.modules.try_get(path)
+
     def _may_read(self, path: str) -> bool:
         """Whether it is worth it to follow a name into a file."""
         if path not in self._readable:
@@ -89,10 +94,7 @@ class Program:
             self._readable[path] = (
                 self.of_interest(path)
                 or below.startswith(self.names.helper_folders)
-                or (
-                    path.endswith("/__init__.py")
-                    and any(part in self.tree.data(path) for part in self._short)
-                )
+                or (path.endswith("/__init__.py") and path in self.near)
             )
         return self._readable[path]
 
@@ -118,8 +120,8 @@ class Program:
     @cached_property
     def uses(self) -> list[Use]:
         """Where pools and allocators are built or handed on."""
-        lines = self._lines.result()
-        return uses_of(self.table, self.members, self.names.test_folders, lines)
+        lines, skipped = self._scan.lines, self.names.test_folders
+        return uses_of(self.table, self.members, skipped, lines)
 
     @cached_property
     def roles(self) -> dict[str, Role]:

@@ -16,6 +16,7 @@ from kvcodemod.facts.options import contradict
 from kvcodemod.facts.ordinary import Ordinary
 from kvcodemod.facts.program import Program
 from kvcodemod.facts.refusals import Refusal, refusals_of
+from kvcodemod.facts.scan import Scan
 from kvcodemod.facts.signatures import given_options, mismatch
 from kvcodemod.facts.startup import Startup
 from kvcodemod.facts.ways import Chain, Hop, Ways
@@ -50,16 +51,19 @@ class Reached:
 class Reach:
     """Everything that the rules ask about a tree."""
 
-    def __init__(self, tree: SourceTree, names: Names) -> None:
-        """Nothing is read yet."""
+    def __init__(
+        self, tree: SourceTree, names: Names, scan: Scan | None = None
+    ) -> None:
+        """Nothing is parsed yet; `scan` is one of the tree that is under way."""
         self.tree = tree
+        self._scan = scan
         self.names = names
         self._lines: dict[str, list[str]] = {}
 
     @cached_property
     def program(self) -> Program:
         """Pools, allocators and the code around them."""
-        return Program(self.tree, self.names)
+        return Program(self.tree, self.names, self._scan)
 
     @cached_property
     def chains(self) -> Chains:

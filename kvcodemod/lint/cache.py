@@ -9,7 +9,6 @@ is checked and never executed; anything unexpected counts as no cache.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import sys
@@ -20,10 +19,10 @@ from pathlib import Path
 
 import kvcodemod
 from kvcodemod.config import Names
+from kvcodemod.facts.scan import Scan, digest
 from kvcodemod.findings import Finding, Step
 from kvcodemod.lint.rule import Rule
 from kvcodemod.lint.run import Result
-from kvcodemod.tree.source import SourceTree
 
 FORMAT = 1
 
@@ -32,16 +31,16 @@ class Cache:
     """The cached result of one tree and one selection of rules."""
 
     def __init__(
-        self, folder: Path, tree: SourceTree, rules: Iterable[Rule], names: Names
+        self, folder: Path, scan: Scan, rules: Iterable[Rule], names: Names
     ) -> None:
-        """Nothing is read yet."""
-        self.tree = tree
+        """Nothing is read yet; the scan has to hash."""
+        self.tree = tree = scan.tree
+        self.scan = scan
         self.names = names
         said = [str(tree.package.root), repr(names), *(_said(rule) for rule in rules)]
-        self.key = _digest("\0".join([_tool(), *said]).encode())
-        place = _digest(str(tree.package.root).encode())[:16]
+        self.key = digest("\0".join([_tool(), *said]).encode())
+        place = digest(str(tree.package.root).encode())[:16]
         self.file = folder / f"lint-{place}-{self.key[:16]}.json"
-        self._digests: dict[str, str] | None = None
 
     def read(self) -> Result | None:
         """The result of an earlier run that still holds, or None."""
@@ -67,20 +66,18 @@ class Cache:
 
     def write(self, result: Result) -> None:
         """Keep a result; a cache that cannot be written is no error."""
-        parts = [part.encode() for part in result.parts]
-        near = [
-            p for p in self.tree.paths if self._is_near(p, self.tree.data(p), parts)
-        ]
+        digests = self.scan.digests
+        if result.broken or not self.tree.same(digests, digest):
+            return
+        near = {*result.near, *filter(self._stands_near, self.tree.paths)}
         data = {
             "format": FORMAT,
             "key": self.key,
-            "files": self.digests,
-            "near": near,
+            "files": digests,
+            "near": sorted(near),
             "parts": list(result.parts),
             "result": _as_data(result),
         }
-        if result.broken:
-            return
         with contextlib.suppress(OSError):
             self.file.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.file.parent, prefix="lint-")
@@ -88,42 +85,35 @@ class Cache:
                 json.dump(data, stream)
             Path(name).replace(self.file)
 
-    @property
-    def digests(self) -> dict[str, str]:
-        """The hash of every file."""
-        if self._digests is None:
-            data = self.tree.data
-            self._digests = {path: _digest(data(path)) for path in self.tree.paths}
-        return self._digests
-
     def _unchanged(
         self, before: dict[str, str], near: frozenset[str], parts: list[bytes]
     ) -> bool:
-        now = self.digests
+        now = self.scan.digests
         if now == before:
             return True
         changed = {p for p in {*now, *before} if now.get(p) != before.get(p)}
         return not any(
-            path in near
-            or (path in now and self._is_near(path, self.tree.data(path), parts))
+            path in near or (path in now and self._is_near(path, parts))
             for path in changed
         )
 
-    def _is_near(self, path: str, data: bytes, parts: list[bytes]) -> bool:
+    def _is_near(self, path: str, parts: list[bytes]) -> bool:
         """Whether a file can have a say in the result."""
+        data = self.tree.data(path)
+        return self._stands_near(path) or any(part in data for part in parts)
+
+    def _stands_near(self, path: str) -> bool:
+        """The same, told from where it stands."""
         below = path.partition("/")[2]
         names = self.names
-        folders = (
-            *names.entry_folders,
-            *names.helper_folders,
-            *names.startup_files,
-            *(f"{file.rpartition('/')[0]}/" for file in names.carrier_files),
+        return below.startswith(
+            (
+                *names.entry_folders,
+                *names.helper_folders,
+                *names.startup_files,
+                *(f"{file.rpartition('/')[0]}/" for file in names.carrier_files),
+            )
         )
-        return below.startswith(folders) or any(part in data for part in parts)
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def _said(rule: Rule) -> str:
@@ -137,7 +127,7 @@ def _tool() -> str:
     """The version of the tool, and the state of its own files: another one, another."""
     home = Path(kvcodemod.__file__).parent
     states = [_state(path) for path in sorted(home.rglob("*.py"))]
-    return f"{kvcodemod.__version__} {_digest(' '.join(states).encode())}"
+    return f"{kvcodemod.__version__} {digest(' '.join(states).encode())}"
 
 
 def _state(path: Path) -> str:
@@ -171,6 +161,7 @@ def _result(data: dict[str, object]) -> Result:
         entries=int(str(data["entries"])),
         entry_files=int(str(data["entry_files"])),
         parts=(),
+        near=(),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kvcodemod.config import DEFAULT_NAMES, Names
 from kvcodemod.facts.reach import Reach
+from kvcodemod.facts.scan import Scan
 from kvcodemod.findings import Finding, in_order
 from kvcodemod.lint.rule import Rule
 from kvcodemod.tree.source import SourceError, SourceTree
@@ -23,7 +24,8 @@ class Result:
         pools: how many pool classes there are.
         entries: how many functions of the entry folders can lead to one, and
         entry_files: how many files there are in those folders.
-        parts: pieces of text one of which stands in every file that names a pool.
+        parts: pieces of text one of which stands in every file that names a pool;
+        near: these files, and some others.
     """
 
     findings: tuple[Finding, ...]
@@ -33,16 +35,20 @@ class Result:
     entries: int
     entry_files: int
     parts: tuple[str, ...]
+    near: tuple[str, ...]
 
 
 def run_rules(
-    tree: SourceTree, rules: Iterable[Rule], names: Names = DEFAULT_NAMES
+    tree: SourceTree,
+    rules: Iterable[Rule],
+    names: Names = DEFAULT_NAMES,
+    scan: Scan | None = None,
 ) -> Result:
     """All findings of the rules, sorted by place.
 
     A rule that raises is named in `failed` and does not take the others with it.
     """
-    reach = Reach(tree, names)
+    reach = Reach(tree, names, scan)
     found: list[Finding] = []
     failed: list[str] = []
     broken = reach.broken
@@ -62,6 +68,7 @@ def run_rules(
             for path in tree.paths
         ),
         parts=reach.program.parts,
+        near=tuple(sorted(reach.program.near)),
     )
 
 

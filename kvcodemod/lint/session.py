@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvcodemod.config import DEFAULT_NAMES, Names
+from kvcodemod.facts.scan import Scan
 from kvcodemod.lint.cache import Cache
 from kvcodemod.lint.registry import Registry
 from kvcodemod.lint.run import Result, run_rules
-from kvcodemod.lint.syntax import unparsable
 from kvcodemod.tree.locate import Package
 from kvcodemod.tree.source import SourceTree
 
@@ -28,34 +28,36 @@ class Outcome:
 
 
 def lint(
-    package: Package,
+    scan: Scan,
     registry: Registry,
     select: tuple[str, ...] = (),
     ignore: tuple[str, ...] = (),
     names: Names = DEFAULT_NAMES,
     cache_folder: Path | None = None,
 ) -> Outcome:
-    """Run the selected rules on a package; `cache_folder` None means no cache.
+    """Run the selected rules on a tree that is being scanned.
+
+    With a `cache_folder`, the scan has to hash; None means no cache.
 
     Raises:
         UnknownRulesError: the selection names rules that there are not.
         NothingToLintError: no pools, or no speculative decoding.
     """
     rules = registry.selected(select, ignore)
-    tree = SourceTree(package)
-    tree.read_all()
-    cache = Cache(cache_folder, tree, rules, names) if cache_folder else None
+    tree = scan.tree
+    cache = Cache(cache_folder, scan, rules, names) if cache_folder else None
     result = cache.read() if cache else None
     if result is None:
-        result = run_rules(tree, rules, names)
+        result = run_rules(tree, rules, names, scan)
         if cache and not result.failed:
             cache.write(result)
     if not result.broken:
-        _say_if_empty(package, result, names)
+        _say_if_empty(tree.package, result, names)
+    unparsable = scan.unparsable
     warnings = [f"rule not loaded: {problem}" for problem in registry.broken]
     warnings += [f"{path}: {reason}" for path, reason in sorted(tree.unread.items())]
     if not result.broken:
-        warnings += unparsable(tree)
+        warnings += unparsable
     if not rules:
         warnings.append("no rule is selected: nothing is checked")
     return Outcome(result, tree, tuple(warnings))

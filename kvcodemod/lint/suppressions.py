@@ -8,6 +8,7 @@ import tokenize
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from kvcodemod.facts.scan import MARK
 from kvcodemod.findings import Finding, Step, in_order
 from kvcodemod.tree.source import SourceError, SourceTree
 
@@ -98,9 +99,7 @@ def suppress(
 
 def comments_of(tree: SourceTree) -> Iterator[Comment]:
     """The comments for kvcodemod in every file; a look at the bytes comes first."""
-    for path in tree.paths:
-        if b"kvcodemod" not in tree.data(path):
-            continue
+    for path in tree.containing((MARK,)):
         try:
             text = tree.text(path).text
         except SourceError:

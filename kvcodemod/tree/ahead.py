@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any
 
 
 class Ahead:
-    """Starts a piece of work at once; `result` waits for it.
+    """Runs a generator at once; `next` waits for its next result.
 
     The work is done in a copy of this process, so that nothing has to be handed over,
-    and its result comes back as JSON. Where there is no such copy to be had, or it
-    fails, the work is done here when the result is asked for: it comes out the same.
+    and its results come back as JSON. Where there is no such copy to be had, or it
+    fails, the work is done here when a result is asked for: it comes out the same.
     """
 
-    def __init__(self, work: Callable[[], Any], cores: int | None = None) -> None:
-        """Start the work."""
+    def __init__(
+        self, work: Callable[[], Iterable[Any]], cores: int | None = None
+    ) -> None:
+        """Start the work; `cores` are those of this machine."""
         self._work = work
         self._pid = 0
-        self._pipe = -1
+        self._stream: IO[bytes] | None = None
+        self._here: Iterator[Any] | None = None
+        self._given = 0
         count = cores if cores is not None else _cores()
         if count < 2 or not hasattr(os, "fork") or threading.active_count() > 1:
             return
@@ -37,23 +43,41 @@ class Ahead:
             try:
                 os.close(read)
                 with os.fdopen(write, "wb") as stream:
-                    stream.write(json.dumps(work()).encode())
+                    for value in work():
+                        stream.write(json.dumps(value).encode() + b"\n")
+                        stream.flush()
                 status = 0
             finally:
                 os._exit(status)  # no clean-up of what belongs to the first process
         os.close(write)
-        self._pipe = read
+        self._stream = os.fdopen(read, "rb")
 
-    def result(self) -> Any:
-        """What the work came to; to be asked for once."""
-        if not self._pid:
-            return self._work()
-        with os.fdopen(self._pipe, "rb") as stream:
-            data = stream.read()
-        _, status = os.waitpid(self._pid, 0)
-        if status:
-            return self._work()
-        return json.loads(data)
+    def next(self) -> Any:
+        """The next result of the work.
+
+        Raises:
+            StopIteration: there is none left.
+        """
+        if self._stream is not None:
+            line = self._stream.readline()
+            if line.endswith(b"\n"):
+                self._given += 1
+                return json.loads(line)
+            self.close()
+        if self._here is None:
+            self._here = iter(self._work())
+            for _ in range(self._given):
+                next(self._here)
+        return next(self._here)
+
+    def close(self) -> None:
+        """End the second process, wherever it stands."""
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+            with contextlib.suppress(OSError):
+                os.kill(self._pid, signal.SIGTERM)
+                os.waitpid(self._pid, 0)
 
 
 def _cores() -> int:

@@ -6,10 +6,8 @@ import codecs
 import os
 import stat
 import tokenize
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -89,6 +87,8 @@ class SourceTree:
         """Read every file now, two at a time: it is faster than one after the other."""
         missing = [path for path in self.paths if path not in self._bytes]
         halves = missing[::2], missing[1::2]
+        from concurrent.futures import ThreadPoolExecutor  # most runs read few files
+
         with ThreadPoolExecutor(2) as pool:
             for half in pool.map(self._read_some, halves):
                 self._bytes.update(half)
@@ -101,10 +101,15 @@ class SourceTree:
         if parts not in self._containing:
             half = len(self.paths) // 2
             first, second = self.paths[:half], self.paths[half:]
-            ahead = Ahead(partial(self._searched, second, parts))
+            ahead = Ahead(lambda: [self._searched(second, parts)])
             found = self._searched(first, parts)
-            self._containing[parts] = (*found, *ahead.result())
+            self._containing[parts] = (*found, *ahead.next())
+            ahead.close()
         return self._containing[parts]
+
+    def know(self, parts: tuple[bytes, ...], paths: Iterable[str]) -> None:
+        """Take over which files contain one of some pieces of text."""
+        self._containing[parts] = tuple(paths)
 
     def _searched(self, paths: tuple[str, ...], parts: tuple[bytes, ...]) -> list[str]:
         return [
@@ -113,6 +118,10 @@ class SourceTree:
             for data in [self.data(path)]
             if any(part in data for part in parts)
         ]
+
+    def same(self, digests: Mapping[str, str], digest: Callable[[bytes], str]) -> bool:
+        """Whether what was read here is what somebody else has read and hashed."""
+        return all(digest(data) == digests.get(p) for p, data in self._bytes.items())
 
     def text(self, path: str) -> SourceText:
         """The decoded file.

@@ -1,0 +1,97 @@
+"""One pass over the bytes of all files, by a second process while this one goes on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cached_property, partial
+from typing import Any
+
+from kvcodemod.config import Names
+from kvcodemod.facts.headers import Candidates, Search
+from kvcodemod.facts.unparsable import unparsable
+from kvcodemod.facts.value_lines import lines_of_values
+from kvcodemod.tree.ahead import Ahead
+from kvcodemod.tree.source import SourceTree
+
+MARK = b"kvcodemod"
+"""What stands in every comment for this tool."""
+
+
+class Scan:
+    """What the bytes of a tree tell before anything is parsed.
+
+    The results come in a fixed order; asking for one waits for all before it.
+    """
+
+    def __init__(self, tree: SourceTree, names: Names, hashed: bool = False) -> None:
+        """Start; with `hashed`, there are digests."""
+        self.tree = tree
+        _ = tree.paths  # for both processes
+        self._ahead = Ahead(partial(_steps, tree, names, hashed))
+
+    def close(self) -> None:
+        """Stop; what has not been asked for is lost."""
+        self._ahead.close()
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """File -> the hash of its bytes; empty if not asked for."""
+        found = self._ahead.next()
+        self.tree.unread.update(found["unread"])
+        self.tree.know((MARK,), found["marked"])
+        digests: dict[str, str] = found["digests"]
+        return digests
+
+    @cached_property
+    def unparsable(self) -> list[str]:
+        """A message for each file of a small tree that does not parse."""
+        _ = self.digests
+        messages: list[str] = self._ahead.next()
+        return messages
+
+    @cached_property
+    def sure(self) -> tuple[str, ...]:
+        """Files that can define a pool or an allocator for all that is known so far."""
+        _ = self.unparsable
+        return tuple(self._ahead.next())
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """All files that can, and the names of the classes."""
+        _ = self.sure
+        found = self._ahead.next()
+        return Candidates(
+            names=frozenset(found["names"]),
+            files=tuple(found["files"]),
+            near=tuple(found["near"]),
+            parts=tuple(found["parts"]),
+        )
+
+    @cached_property
+    def lines(self) -> dict[str, list[int]]:
+        """File -> the lines on which one of the classes may stand as a value."""
+        _ = self.candidates
+        lines: dict[str, list[int]] = self._ahead.next()
+        return lines
+
+
+def _steps(tree: SourceTree, names: Names, hashed: bool) -> Iterator[Any]:
+    tree.read_all()
+    yield {
+        "digests": {p: digest(tree.data(p)) for p in tree.paths} if hashed else {},
+        "marked": [path for path in tree.paths if MARK in tree.data(path)],
+        "unread": tree.unread,
+    }
+    yield unparsable(tree)
+    search = Search(tree, (*names.pool_bases, *names.allocator_bases))
+    yield search.files()
+    found = search.candidates()
+    yield {**asdict(found), "names": sorted(found.names)}
+    yield lines_of_values(tree, found.names, names.test_folders, found.near)
+
+
+def digest(data: bytes) -> str:
+    """A hash that tells contents apart."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
