@@ -48,42 +48,70 @@ def refusals(node: Function) -> Iterator[ast.Raise]:
             yield child
 
 
-def walk_own(node: Function) -> Iterator[ast.AST]:
-    """Every node inside a function, without those of nested functions and classes."""
-    todo: list[ast.AST] = list(reversed(node.body))
-    while todo:
-        child = todo.pop()
-        yield child
-        if child.__class__ not in _CLOSED:
-            todo.extend(reversed(children(child)))
+def walk_own(node: Function) -> tuple[ast.AST, ...]:
+    """Every node inside a function, without those of nested functions and classes.
+
+    In source order, without contexts and operators; kept with the function.
+    """
+    kept: tuple[ast.AST, ...] | None = node.__dict__.get(_KEPT)
+    if kept is None:
+        kept = node.__dict__[_KEPT] = tuple(_own(node.body))
+    return kept
 
 
+_KEPT = "_kvcodemod_own"
 _CLOSED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
-_LEAVES_OF_SYNTAX = frozenset({ast.Name, ast.Constant, ast.Pass})
 _NO_NODES = frozenset(
-    {"ctx", "op", "ops", "id", "attr", "arg", "name", "lineno", "kind"}
+    {"ctx", "op", "ops", "id", "attr", "arg", "name", "lineno", "kind", "type_comment"}
+    | {"module", "level", "simple", "is_async", "conversion", "rest", "asname", "tag"}
+    | {"kwd_attrs"}
 )
-_FIELDS: dict[type, tuple[str, ...]] = {}
-"""Class of node -> its fields that can hold nodes of interest; filled as they come."""
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """Class of node -> its fields that can hold nodes of interest, last one first."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        fields: tuple[str, ...] = ()
+        if kind not in (ast.Name, ast.Constant, ast.Global, ast.Nonlocal):
+            every = getattr(kind, "_fields", ())
+            fields = tuple(f for f in reversed(every) if f not in _NO_NODES)
+        self[kind] = fields
+        return fields
+
+
+_FIELDS = _Fields()
+
+
+def _own(body: list[ast.stmt]) -> list[ast.AST]:
+    # the innermost loop of the whole analysis: no call for a node
+    found: list[ast.AST] = []
+    todo: list[ast.AST] = [*reversed(body)]
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        kind = node.__class__
+        if kind in _CLOSED:
+            continue
+        for name in _FIELDS[kind]:
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                if None in value:  # a key of `{**a}`, a default that is not there
+                    value = [part for part in value if part is not None]
+                todo += value[::-1]
+            elif value is not None:
+                todo.append(value)
+    return found
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The parts of a node in source order, without contexts and operators."""
-    kind = node.__class__
-    if kind in _LEAVES_OF_SYNTAX:
-        return []
-    fields = _FIELDS.get(kind)
-    if fields is None:
-        fields = tuple(f for f in node._fields if f not in _NO_NODES)
-        _FIELDS[kind] = fields
     found: list[ast.AST] = []
-    for name in fields:
+    for name in reversed(_FIELDS[node.__class__]):
         value = getattr(node, name, None)
         if value.__class__ is list:
-            for part in value:
-                if isinstance(part, ast.AST):
-                    found.append(part)
-        elif isinstance(value, ast.AST):
+            found += [part for part in value if part is not None]
+        elif value is not None:
             found.append(value)
     return found
 

@@ -64,6 +64,7 @@ class Chains:
         self._worth: frozenset[str] = frozenset()
         self.entries: dict[tuple[str, int], Code] = {}
         self._later: dict[tuple[str, int], Code] = {}
+        self._calling: dict[str, list[tuple[str, int]]] = {}
         self._given: dict[tuple[str, int], dict[str, Value]] = {}
         self._sites: dict[tuple[str, int], list[Site]] = {}
         self._codes: dict[tuple[str, int], Code] = {}
@@ -96,6 +97,9 @@ class Chains:
                 self.edges.setdefault(edge.callee.key, []).append(edge)
         for key in self._codes:
             self._later.pop(key, None)
+        for key, caller in self._later.items():
+            for name in self.matter.calls(caller):
+                self._calling.setdefault(name, []).append(key)
         return self
 
     def into(self, code: Code) -> list[Edge]:
@@ -104,10 +108,9 @@ class Chains:
         Functions that only pass batches and the like on are read here, when somebody
         asks who calls what: they change nothing about what is held where.
         """
-        name = code.node.name
-        for key, caller in list(self._later.items()):
-            if name in self.matter.calls(caller):
-                del self._later[key]
+        for key in self._calling.pop(code.node.name, ()):
+            caller = self._later.pop(key, None)
+            if caller is not None:
                 _, edges = self._read(caller)
                 for edge in edges:
                     self.edges.setdefault(edge.callee.key, []).append(edge)

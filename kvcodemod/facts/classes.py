@@ -202,8 +202,21 @@ def pool_table(modules: Modules, names: Names) -> tuple[ClassTable, tuple[str, .
     return table, tuple(sorted(pools))
 
 
-def own_functions(node: ast.ClassDef) -> Iterable[Function]:
-    """The functions of a class body, those in `if`, `try` and `with` included."""
+def own_functions(node: ast.ClassDef) -> tuple[Function, ...]:
+    """The functions of a class body, those in `if`, `try` and `with` included.
+
+    Kept with the class.
+    """
+    kept: tuple[Function, ...] | None = node.__dict__.get(_KEPT)
+    if kept is None:
+        kept = node.__dict__[_KEPT] = tuple(_own_functions(node))
+    return kept
+
+
+_KEPT = "_kvcodemod_functions"
+
+
+def _own_functions(node: ast.ClassDef) -> Iterable[Function]:
     todo: list[ast.AST] = list(reversed(node.body))
     while todo:
         child = todo.pop()

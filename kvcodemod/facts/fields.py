@@ -12,7 +12,7 @@ from kvcodemod.facts.inits import super_after, super_init
 from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.options import Options
 from kvcodemod.facts.program import Code, Program
-from kvcodemod.facts.text import span, within
+from kvcodemod.facts.text import any_within, span, within
 
 _HARMLESS = frozenset({"object", "ABC", "Generic", "Protocol"})
 """Bases outside the tree that bring no methods of interest."""
@@ -51,6 +51,7 @@ class Fields:
         self._names: dict[str, tuple[frozenset[str], bool]] = {}
         self._owned: dict[str, frozenset[str]] = {}
         self._assigned: dict[tuple[str, str], tuple[Assigned, ...]] = {}
+        self._assigning: dict[tuple[str, str], tuple[Assigned, ...]] = {}
         self._sites: dict[str, tuple[tuple[Code, ast.Call], ...]] = {}
 
     def has(self, cls: str, attribute: str) -> bool:
@@ -88,30 +89,33 @@ class Fields:
 
     def _assignments(self, cls: str, attribute: str) -> Iterator[Assigned]:
         for owner in self.program.order(cls):
-            found = self.program.class_of(owner)
-            if found is None:
-                continue
-            module, node = found
-            first, last = span(node)
-            lines = [
-                line
-                for line in self.program.text(module).stores.get(attribute, ())
-                if first <= line <= last
-            ]
-            for function in own_functions(node) if lines else ():
-                start, end = span(function)
-                if not any(start <= line <= end for line in lines):
-                    continue
-                if self._runs(cls, owner, function.name):
+            key = (owner, attribute)
+            if key not in self._assigning:
+                self._assigning[key] = tuple(self._assigned_by(owner, attribute))
+            for item in self._assigning[key]:
+                code = item.code
+                if code is None or self._runs(cls, owner, code.node.name):
+                    yield item
+
+    def _assigned_by(self, owner: str, attribute: str) -> Iterator[Assigned]:
+        """Every assignment of the attribute in the body of a class."""
+        found = self.program.class_of(owner)
+        if found is None:
+            return
+        module, node = found
+        lines = self.program.text(module).stores.get(attribute, [])
+        if any_within(lines, *span(node)):
+            for function in own_functions(node):
+                if any_within(lines, *span(function)):
                     qualname = f"{owner}.{function.name}"
                     code = self.program.code(module, function, qualname, owner)
                     yield from _values(self.program, code, function, attribute)
-            for statement in node.body:
-                if (
-                    isinstance(statement, ast.AnnAssign)
-                    and dotted(statement.target) == attribute
-                ):
-                    yield Assigned(None, None, statement.annotation, statement.lineno)
+        for statement in node.body:
+            if (
+                isinstance(statement, ast.AnnAssign)
+                and dotted(statement.target) == attribute
+            ):
+                yield Assigned(None, None, statement.annotation, statement.lineno)
 
     def _runs(self, cls: str, owner: str, function: str) -> bool:
         """Whether the owner's version of a method runs for instances of the class."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kvcodemod.facts.words import WholeWords, covering_bytes
 from kvcodemod.tree.source import SourceTree
 
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(")
@@ -139,25 +140,6 @@ def _aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         at = data.find(b" as ", at + 4)
 
 
-def covering(names: frozenset[str], size: int = 6) -> tuple[str, ...]:
-    """A few short strings of which every name contains at least one.
-
-    One search for each of them stands in for one search for each of many names.
-    """
-    left = set(names)
-    found: list[str] = []
-    while left:
-        count: dict[str, int] = {}
-        for name in left:
-            for at in range(max(1, len(name) - size + 1)):
-                part = name[at : at + size]
-                count[part] = count.get(part, 0) + 1
-        best = min(count, key=lambda part: (-count[part], part))
-        found.append(best)
-        left = {name for name in left if best not in name}
-    return tuple(found)
-
-
 def files_naming(
     tree: SourceTree, names: frozenset[str], among: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
@@ -167,38 +149,9 @@ def files_naming(
     """
     if not names:
         return ()
-    needles = [name.encode() for name in sorted(names)]
+    words = WholeWords(name.encode() for name in names)
     return tuple(
         path
-        for path in among or tree.containing(covering_bytes(needles))
-        if any(_stands(needle, tree.data(path)) for needle in needles)
+        for path in among or tree.containing(words.parts)
+        if words.stand_in(tree.data(path))
     )
-
-
-def covering_bytes(names: Iterable[bytes]) -> tuple[bytes, ...]:
-    """The same for names as they stand in files."""
-    texts = frozenset(name.decode("utf-8", "replace") for name in names)
-    return tuple(part.encode() for part in covering(texts))
-
-
-def _stands(needle: bytes, data: bytes) -> bool:
-    """Whether a name occurs as a whole word."""
-    at = data.find(needle)
-    while at >= 0:
-        end = at + len(needle)
-        if stands_alone(data, at, end):
-            return True
-        at = data.find(needle, end)
-    return False
-
-
-def stands_alone(data: bytes, at: int, end: int) -> bool:
-    """Whether no letter of a longer word stands next to a piece of text."""
-    return not (at and is_word(data[at - 1])) and not (
-        end < len(data) and is_word(data[end])
-    )
-
-
-def is_word(byte: int) -> bool:
-    """Whether a byte can be part of an identifier."""
-    return byte >= 0x80 or chr(byte).isalnum() or byte == 0x5F

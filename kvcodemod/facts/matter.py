@@ -6,17 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from kvcodemod.facts.headers import covering
+from kvcodemod.facts.helpers import helper_files
 from kvcodemod.facts.modules import Module
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.text import Text, any_within, span
+from kvcodemod.facts.words import covering
 from kvcodemod.tree.source import SourceError
 
-_IMPORTED = re.compile(
-    r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)", re.M
-)
 _STORED = re.compile(r"\bself\.(\w+)[ \t]*(?::[^=]*)?=")
-_NAME = re.compile(r"\w+")
 
 
 class Matter:
@@ -51,16 +48,15 @@ class Matter:
 
         A function can if a word for pools stands in it, or if it calls one that can.
         """
-        folders = self.program.names.entry_folders
-        waiting = [
-            path
-            for path in self.program.tree.paths
-            if path.partition("/")[2].startswith(folders)
-        ]
+        waiting = self.program.entry_files
         texts = {path: self._text(path) for path in waiting}
         helpers: set[str] = set()
         for path in waiting:
-            helpers.update(self._imported(path, texts[path]))
+            helpers.update(
+                helper_files(
+                    self.program.modules, self.program.names, path, texts[path]
+                )
+            )
         found: set[tuple[str, int]] = set()
         names: set[str] = set()
         calls: dict[tuple[str, int], frozenset[str]] = {}
@@ -142,23 +138,6 @@ class Matter:
             self.broken.append(error)
             return None
 
-    def _imported(self, path: str, text: Text) -> Iterator[str]:
-        """The helpers' files from which a file imports something that it calls.
-
-        A carrier's classes are used in annotations: its file always counts.
-        """
-        names = self.program.names
-        for found in _IMPORTED.finditer(text.text):
-            full = _absolute(path, found[1])
-            target = self.program.modules.path_of(f"{full}.x")
-            below = target.partition("/")[2] if target else ""
-            called = not text.called.isdisjoint(_NAME.findall(found[2]))
-            if target is not None and (
-                below in names.carrier_files
-                or (called and below.startswith(names.helper_folders))
-            ):
-                yield target
-
     def hit(self, code: Code) -> bool:
         """Whether a word that pools or allocators go by stands in a function."""
         path = code.path
@@ -206,15 +185,6 @@ class Matter:
             or not calls.isdisjoint(self.names)
             or not calls.isdisjoint(self._telling)
         )
-
-
-def _absolute(path: str, name: str) -> str:
-    """A module as `from` names it, relative or not, from the top of the tree."""
-    dots = len(name) - len(name.lstrip("."))
-    if not dots:
-        return name
-    package = path.split("/")[:-dots]
-    return ".".join([*package, name[dots:]] if name[dots:] else package)
 
 
 def outer_functions(program: Program, module: Module) -> Iterable[Code]:

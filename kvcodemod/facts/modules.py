@@ -138,13 +138,13 @@ def imported(
 
 def dotted(node: ast.AST) -> str | None:
     """`a.b.c` as text, or None for any other expression."""
-    parts: list[str] = []
+    if isinstance(node, ast.Name):
+        return node.id
+    text = ""
     while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
+        text = f".{node.attr}{text}"
         node = node.value
-    if not isinstance(node, ast.Name):
-        return None
-    return ".".join([node.id, *reversed(parts)])
+    return node.id + text if isinstance(node, ast.Name) else None
 
 
 class Modules:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from kvcodemod.config import Names
 from kvcodemod.facts.classes import ClassTable, c3_merge
+from kvcodemod.facts.helpers import helper_files
 from kvcodemod.facts.modules import Function, Module, Modules, dotted
 from kvcodemod.facts.options import Options, located
 from kvcodemod.facts.roles import Role, roles
@@ -28,7 +29,7 @@ class Code:
     qualname: str
     owner: str
 
-    @property
+    @cached_property
     def path(self) -> str:
         """The file it stands in."""
         return self.module.path
@@ -38,7 +39,7 @@ class Code:
         """Its name inside the module: `Class.method` or `function`."""
         return self.qualname.removeprefix(f"{self.module.name}.")
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, int]:
         """What tells it from every other function."""
         return (self.path, self.node.lineno)
@@ -55,6 +56,12 @@ class Program:
         self.names = names
         self.modules = Modules(tree)
         self._scan = scan or Scan(tree, names)
+        self.entry_files = [
+            path
+            for path in tree.paths
+            if path.partition("/")[2].startswith(names.entry_folders)
+        ]
+        self._texts: dict[str, Text] = {}
         self._parse_early()
         candidates = self._scan.candidates
         self._files = frozenset(candidates.files)
@@ -72,18 +79,18 @@ class Program:
         self._located: dict[int, tuple[Function, list[tuple[ast.stmt, Options]]]] = {}
         self._codes: dict[int, Code] = {}
         self._orders: dict[str, tuple[str, ...]] = {}
-        self._texts: dict[str, Text] = {}
         self._methods: dict[tuple[str, str, str], Code | None] = {}
         self._definitions: dict[str, tuple[Module, ast.ClassDef | Function] | None] = {}
 
     def _parse_early(self) -> None:
         """Parse what is parsed in any case while the scan still goes on."""
-        words = (*self.names.pool_words, *self.names.allocator_words)
-        for path in self.tree.paths:
-            if path.partition("/")[2].startswith(self.names.entry_folders):
-                data = self.tree.data(path)
-                if any(word.encode() in data for word in words):
-                    self.modules.try_get(path)
+        helpers: set[str] = set()
+        for path in self.entry_files:
+            if self.modules.try_get(path) is not None:
+                text = self.text_at(path)
+                helpers.update(helper_files(self.modules, self.names, path, text))
+        for path in sorted(helpers):
+            self.modules.try_get(path)
         for path in self._scan.sure:
             self.modules.try_get(path)
 

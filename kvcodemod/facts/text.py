@@ -11,8 +11,9 @@ from itertools import accumulate
 
 from kvcodemod.facts.modules import Function
 
-_CALL = re.compile(r"(?<!\w)(\w+)[ \t]*\(")
-_STORE = re.compile(r"\bself\.(\w+)[ \t]*(?::[^=\n]*)?(?:=(?!=)|,)")
+_CALL_BACKWARDS = re.compile(r"\([ \t]*(\w+)")
+"""A call as it stands in reversed text: there it begins with what is rare."""
+_STORE = re.compile(r"self(?<!\wself)\.(\w+)[ \t]*(?::[^=\n]*)?(?:=(?!=)|,)")
 
 
 class Text:
@@ -21,7 +22,7 @@ class Text:
     def __init__(self, text: str) -> None:
         """Nothing is searched yet."""
         self.text = text
-        self._called: dict[tuple[int, int], frozenset[str]] = {}
+        self._called_in: dict[tuple[int, int], frozenset[str]] = {}
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -49,17 +50,29 @@ class Text:
     @cached_property
     def called(self) -> frozenset[str]:
         """The last name before every bracket in the file."""
-        return frozenset(_CALL.findall(self.text))
+        return frozenset(self._calls[1])
+
+    @cached_property
+    def _calls(self) -> tuple[list[int], list[str]]:
+        """The brackets after a name, as places in ascending order, and the names."""
+        last = len(self.text) - 1
+        places: list[int] = []
+        names: list[str] = []
+        for match in _CALL_BACKWARDS.finditer(self.text[::-1]):
+            places.append(last - match.start())
+            names.append(match[1][::-1])
+        return places[::-1], names[::-1]
 
     def called_in(self, first: int, last: int) -> frozenset[str]:
         """The same for the lines from `first` to `last`."""
         key = (first, last)
-        if key not in self._called:
+        if key not in self._called_in:
             starts = self._starts
-            end = starts[min(last, len(starts) - 1)]
-            part = self.text[starts[min(first, len(starts)) - 1] : end]
-            self._called[key] = frozenset(_CALL.findall(part))
-        return self._called[key]
+            places, names = self._calls
+            low = bisect_left(places, starts[min(first, len(starts)) - 1])
+            high = bisect_left(places, starts[min(last, len(starts) - 1)])
+            self._called_in[key] = frozenset(names[low:high])
+        return self._called_in[key]
 
     @cached_property
     def stores(self) -> dict[str, list[int]]:

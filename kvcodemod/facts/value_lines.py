@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kvcodemod.facts.headers import files_naming, is_word, stands_alone
+from kvcodemod.facts.words import WholeWords, is_word
 from kvcodemod.tree.source import SourceTree
 
 
@@ -20,9 +20,10 @@ def lines_of_values(
     `among` are the files to look at, where they are known.
     """
     found: dict[str, list[int]] = {}
-    for path in files_naming(tree, bare, among):
+    words = WholeWords(name.encode() for name in bare)
+    for path in among or tree.containing(words.parts):
         if not path.partition("/")[2].startswith(skipped):
-            lines = sorted(value_lines(tree.data(path), bare))
+            lines = sorted(value_lines(tree.data(path), words))
             if lines:
                 found[path] = lines
     return found
@@ -41,18 +42,13 @@ _NO_VALUE = re.compile(rb"[ \t]*(?:(?:class|from|import)\b|#|>>>)")
 """How a line begins that has no value of interest."""
 
 
-def value_lines(data: bytes, bare: frozenset[str]) -> set[int]:
-    """The lines on which one of the names may stand as a value: a superset."""
-    found: set[int] = set()
-    for name in sorted(bare):
-        needle = name.encode()
-        at = data.find(needle)
-        while at >= 0:
-            end = at + len(needle)
-            if stands_alone(data, at, end) and _is_value(data, at, end):
-                found.add(data.count(b"\n", 0, at) + 1)
-            at = data.find(needle, end)
-    return found
+def value_lines(data: bytes, words: WholeWords) -> set[int]:
+    """The lines on which one of the words may stand as a value: a superset."""
+    return {
+        data.count(b"\n", 0, at) + 1
+        for at, end in words.find(data)
+        if _is_value(data, at, end)
+    }
 
 
 def _is_value(data: bytes, at: int, end: int) -> bool:
