@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from kvcodemod.facts.calls import call_sites
 from kvcodemod.facts.classes import Method
@@ -172,13 +172,17 @@ class Built:
                 if other.qualname != function and name in called:
                     yield other.qualname, Way(())
 
+    @cached_property
+    def _users(self) -> list[str]:
+        """The files that use a pool or an allocator, sorted."""
+        return sorted({use.path for use in self.program.uses})
+
     def _direct_calls(self, function: str) -> Iterator[tuple[str, Way]]:
         bare = function.rpartition(".")[2]
-        needle = f"{bare}(".encode()
-        for path in sorted({use.path for use in self.program.uses}):
-            if needle not in self.program.tree.data(path):
-                continue
+        for path in self._users:
             module = self.program.modules.get(path)
+            if bare not in self.program.text(module).called:
+                continue
             lines = self.program.text(module).lines_of(f"{bare}(")
             for code in self._functions(path):
                 if code.qualname == function or code.owner in self.program.members:

@@ -74,7 +74,11 @@ class PoolClass:
 
     def method(self, name: str) -> Method | None:
         """The method as this class itself defines it."""
-        return next((m for m in self.methods if m.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Method]:
+        return {method.name: method for method in self.methods}
 
 
 class ClassTable:
