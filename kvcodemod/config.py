@@ -18,7 +18,9 @@ class Names:
         pool_getters: functions and methods that hand out a pool.
         draft_words: words in the name of what belongs to the draft model, and
         draft_option: the condition that holds where its pool is built.
-        entry_folders: where the paths that are checked begin.
+        entry_folders: where the paths that are checked begin, and
+        glue_files: files elsewhere where those functions begin one too that speak of
+            speculative decoding (see `path_words`).
         helper_folders: where plain functions are followed on the way.
         carrier_files: files whose classes carry an allocator along, so that their
             methods are followed on the way.
@@ -44,6 +46,7 @@ class Names:
     draft_words: tuple[str, ...] = ("draft",)
     draft_option: str = "is_draft_worker"
     entry_folders: tuple[str, ...] = ("srt/speculative/",)
+    glue_files: tuple[str, ...] = ("srt/managers/scheduler_pp_mixin.py",)
     helper_folders: tuple[str, ...] = ("srt/mem_cache/",)
     carrier_files: tuple[str, ...] = ("srt/managers/schedule_batch.py",)
     startup_files: tuple[str, ...] = ("srt/arg_groups/", "srt/server_args.py")

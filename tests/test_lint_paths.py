@@ -76,6 +76,42 @@ def test_a_path_starts_in_the_entry_folder_only(tmp_path: Path) -> None:
     assert not find(tmp_path, tree)
 
 
+GLUE = """
+    from sglang.srt.speculative.commit import commit_rows
+    class PipelineMixin:
+        def _commit_relayed(self, outputs):
+            rows = outputs["spec_rows"]
+            self._commit(rows)
+        def _commit(self, rows):
+            "For spec_algorithm only."
+            commit_rows(self.token_to_kv_pool_allocator, rows)
+        def _plain(self, rows):
+            self.token_to_kv_pool_allocator.get_kvcache().move_kv_cache(rows, rows)
+"""
+
+
+def test_a_path_starts_in_glue_that_speaks_of_it(tmp_path: Path) -> None:
+    tree = files(worker="x = 1\n")
+    tree["srt/speculative/commit.py"] = (
+        "def commit_rows(allocator, r):\n    allocator.get_kvcache().move_kv_cache(r, r)\n"
+    )
+    tree["srt/managers/scheduler_pp_mixin.py"] = GLUE
+    (found,) = find(tmp_path, tree)
+    assert [
+        (step.path.rpartition("/")[2], step.symbol) for step in found.trace[:3]
+    ] == [
+        ("scheduler_pp_mixin.py", "PipelineMixin._commit_relayed"),
+        ("scheduler_pp_mixin.py", "PipelineMixin._commit_relayed"),
+        ("scheduler_pp_mixin.py", "PipelineMixin._commit"),
+    ]
+
+
+def test_no_path_starts_in_glue_that_does_not(tmp_path: Path) -> None:
+    tree = files(worker="x = 1\n")
+    tree["srt/managers/scheduler_pp_mixin.py"] = GLUE
+    assert not find(tmp_path, tree)
+
+
 def test_through_a_helper_and_back(tmp_path: Path) -> None:
     tree = files(
         worker="""

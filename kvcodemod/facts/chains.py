@@ -132,7 +132,9 @@ class Chains:
             return code.node.name != "__init__"
         if not self.matter.leads_on(code):
             return False
-        if below.startswith(names.entry_folders) or below in names.carrier_files:
+        if code.key in self.entries or below in names.carrier_files:
+            return True
+        if below.startswith(names.entry_folders):
             return True
         return not code.owner and below.startswith(names.helper_folders)
 

@@ -29,6 +29,7 @@ class Matter:
         literals = sorted({*words, *covering(bare)})
         self._pattern = re.compile("|".join(map(re.escape, literals)))
         self._stored: dict[str, list[int]] = {}
+        self._speaking: dict[str, list[int]] = {}
         self._hits: dict[str, list[int]] = {}
         self.methods = frozenset(
             method.name
@@ -79,7 +80,8 @@ class Matter:
             for path in ready:
                 module = self._module(path)
                 if module is not None:
-                    fresh.extend(outer_functions(self.program, module))
+                    outer = outer_functions(self.program, module)
+                    fresh.extend(code for code in outer if self._may_start(code))
             codes.extend(fresh)
             calls.update((code.key, self.calls(code)) for code in fresh)
             found.update(
@@ -94,6 +96,21 @@ class Matter:
             if code.key in found and code.path in texts
         ]
         self.names = frozenset(names)
+
+    def _may_start(self, code: Code) -> bool:
+        """Whether a function of an entry file is about speculative decoding.
+
+        In the entry folders all are; in glue, those in which one of its words stands.
+        """
+        names = self.program.names
+        if code.path.partition("/")[2].startswith(names.entry_folders):
+            return True
+        if code.path not in self._speaking:
+            words = "|".join(map(re.escape, names.path_words))
+            pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])")
+            text = self.program.text(code.module)
+            self._speaking[code.path] = text.lines_matching(pattern)
+        return any_within(self._speaking[code.path], *span(code.node))
 
     def _close(
         self,

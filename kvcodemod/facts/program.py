@@ -60,6 +60,7 @@ class Program:
             path
             for path in tree.paths
             if path.partition("/")[2].startswith(names.entry_folders)
+            or path.partition("/")[2] in names.glue_files
         ]
         self._texts: dict[str, Text] = {}
         self._parse_early()
@@ -111,7 +112,7 @@ class Program:
         return (
             path in self._files
             or below.startswith(self.names.entry_folders)
-            or below in self.names.carrier_files
+            or below in (*self.names.carrier_files, *self.names.glue_files)
         )
 
     def _family(self, bases: Iterable[str]) -> tuple[str, ...]:

@@ -253,7 +253,7 @@ class Receivers(Holding):
         names = self.program.names
         below = path.partition("/")[2]
         return path.endswith("/__init__.py") or below.startswith(
-            (*names.entry_folders, *names.helper_folders)
+            (*names.entry_folders, *names.glue_files, *names.helper_folders)
         )
 
     def targets(

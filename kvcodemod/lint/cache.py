@@ -109,6 +109,7 @@ class Cache:
         return below.startswith(
             (
                 *names.entry_folders,
+                *names.glue_files,
                 *names.helper_folders,
                 *names.startup_files,
                 *(f"{file.rpartition('/')[0]}/" for file in names.carrier_files),
