@@ -200,3 +200,16 @@ def test_the_program_ends_with_the_code_of_its_command(
     assert program.returncode == code
     assert bool(out) == (code == 0)
     assert bool(err) == (code != 0)
+
+
+@pytest.mark.parametrize("name", ["lint", "apply", "matrix"])
+def test_an_interruption_is_no_finding(
+    name: str, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kvcodemod.tree.source.SourceTree._walk", interrupt)
+    done = run(name, str(tree))
+    assert done.code == 3
+    assert done.err == "kvcodemod: interrupted\n"

@@ -11,7 +11,7 @@ import errno
 import importlib
 import os
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -39,6 +39,13 @@ class _LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # not click's 1: that would mean findings
+            click.echo("kvcodemod: interrupted", err=True)
+            sys.exit(3)
+
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
@@ -53,7 +60,7 @@ def main() -> None:
 
     Exit codes: 0 clean or nothing to do; 1 findings, pending changes or a failed
     proof; 2 wrong usage, or no SGLang at the path; 3 something could not be parsed,
-    checked or written, and nothing was changed.
+    checked or written, or was interrupted, and nothing was changed.
     """
 
 
