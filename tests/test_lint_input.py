@@ -63,6 +63,16 @@ def test_a_file_that_matters_and_does_not_parse(path: str, tmp_path: Path) -> No
     assert not done.stdout
 
 
+@pytest.mark.parametrize(
+    "head", ["class KVCache(abc.ABC\n", "class KVCache(abc.ABC:\n    pass\n"]
+)
+def test_the_root_of_the_pools_does_not_parse(head: str, tmp_path: Path) -> None:
+    pools = "srt/mem_cache/pools.py"
+    done = _lint(write_tree(tmp_path, {**files(), pools: f"import abc\n{head}"}))
+    assert done.exit_code == 3
+    assert f"sglang/{pools}:2: does not parse" in done.stderr
+
+
 def test_a_file_that_does_not_matter_does_not_stop_it(tmp_path: Path) -> None:
     folder = write_tree(tmp_path, files())
     (folder / "sglang/srt/models").mkdir()
