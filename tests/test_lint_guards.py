@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from lint_trees import POOLS, files, find
 
+from kvcodemod.findings import Finding
+
 CALL = "pool.move_kv_cache(r, r)"
 HEAD = "from sglang.srt.mem_cache.pools import Odd, Plain\ndef go(token_to_kv_pool, r):\n    pool = token_to_kv_pool\n"
 LACKS = POOLS.replace(
@@ -179,3 +181,98 @@ def test_a_refusal_under_another_option_is_no_guard(tmp_path: Path) -> None:
     )
     (found,) = find(tmp_path, tree)
     assert found.severity == "error"
+
+
+BY_MODEL = {
+    "srt/configs/model_config.py": """
+        def is_split(config):
+            "By the name of its architecture."
+            return config.architectures[0] in ("Split", "SplitHead")
+        """,
+    "srt/mem_cache/build.py": """
+        from sglang.srt.configs.model_config import is_split
+        from sglang.srt.mem_cache.pools import Odd, Plain
+        class Builder:
+            def configure(self):
+                is_split_model = is_split(self.config)
+                return self.build(is_split_model=is_split_model)
+            def build(self, *, is_split_model):
+                if is_split_model:
+                    return Odd()
+                return Plain()
+        """,
+    "srt/arg_groups/model_hook.py": """
+        def adjust(cfg, arch):
+            if arch == "Other":
+                pass
+            elif arch in ["Split"]:
+                from sglang.srt.arg_groups.split_hook import check
+                check(cfg, arch)
+        """,
+    "srt/arg_groups/split_hook.py": """
+        def check(cfg, arch):
+            if cfg.speculative_algorithm is not None:
+                assert cfg.speculative_algorithm in ("OTHER", "EAGLE")
+                if cfg.speculative_algorithm == "EAGLE":
+                    assert cfg.speculative_eagle_topk == 1
+        """,
+}
+TREES = """
+    def {name}_verify(batch, topk, r):
+        if topk > 1:
+            batch.token_to_kv_pool_allocator.get_kvcache().move_kv_cache(r, r)
+    """
+
+
+def _by_model(tmp_path: Path, name: str, old: str = "", new: str = "") -> Finding:
+    changed = {path: text.replace(old, new) for path, text in BY_MODEL.items()}
+    assert (changed != BY_MODEL) == bool(old)
+    tree = {**files(worker=TREES.format(name=name)), **changed}
+    (found,) = find(tmp_path, tree)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("ngram", 3), ("eagle", 5), ("other", 0), ("eagle_other", 5)]
+)
+def test_refused_for_a_model(name: str, line: int, tmp_path: Path) -> None:
+    found = _by_model(tmp_path, name)
+    places = [(step.path.rpartition("/")[2], step.line) for step in found.guards]
+    assert places == ([("split_hook.py", line + 1)] if line else [])
+    assert found.severity == ("warning" if line else "error")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('elif arch in ["Split"]', 'elif arch in ["Split"] and cfg.other'),
+        ('elif arch in ["Split"]', 'elif arch in ["Splitter"]'),
+        ('elif arch in ["Split"]', "elif arch in OTHERS"),
+        ('elif arch in ["Split"]', 'elif arch not in ["Split"]'),
+        ('"SplitHead"', '"Divided"'),
+        ('in ("Split", "SplitHead")', "in SPLIT"),
+        ('in ("Split", "SplitHead")', 'in ("Split", "SplitHead") and config.new'),
+        ("return config", "config = config.text\n            return config"),
+        ("is_split_model = is_split(self.config)", "is_split_model = self.split"),
+        ("if is_split_model:", "if not is_split_model:"),
+        ("check(cfg, arch)\n        ", "later(check)\n        "),
+    ],
+)
+def test_not_refused_for_the_model(old: str, new: str, tmp_path: Path) -> None:
+    assert _by_model(tmp_path, "ngram", old, new).severity == "error"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('arch in ["Split"]', 'arch == "Split" or arch == "Third"'),
+        (
+            "check(cfg, arch)\n        ",
+            "assert cfg.speculative_algorithm in (None, 'EAGLE')\n        ",
+        ),
+    ],
+)
+def test_refused_for_the_model_in_other_words(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    assert _by_model(tmp_path, "ngram", old, new).severity == "warning"

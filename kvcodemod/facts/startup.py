@@ -5,46 +5,23 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from kvcodemod.facts.architectures import Architectures
 from kvcodemod.facts.built import Built, Way
 from kvcodemod.facts.matter import outer_functions
 from kvcodemod.facts.options import (
     Options,
     contradict,
     leaves,
-    options_of,
     switched_on,
 )
 from kvcodemod.facts.program import Code, Program
+from kvcodemod.facts.start_checks import Refused, checks
 from kvcodemod.facts.uses import identifiers
 from kvcodemod.facts.values import Guard
 from kvcodemod.tree.source import SourceError
 
 _IDENTIFIER = re.compile(rb"[A-Za-z]\w*_\w+", re.A)
-_LONGEST = 100
-"""Characters of a condition that are shown."""
-
-
-@dataclass(frozen=True)
-class Refused:
-    """One refusal at start-up.
-
-    Attributes:
-        switches: options that are on where the check is made.
-        allowed: for a check of the algorithm, the ones that get through; None where
-            it is no such check.
-        refused: the algorithms that it turns away by name.
-        trees: whether it turns tree drafts (top-k above one) away.
-    """
-
-    path: str
-    line: int
-    switches: frozenset[str]
-    allowed: frozenset[str] | None
-    refused: frozenset[str]
-    trees: bool
-    text: str
 
 
 class Startup:
@@ -57,7 +34,8 @@ class Startup:
         self._near: dict[frozenset[str], tuple[str, ...]] = {}
         self._words: dict[str, frozenset[str]] | None = None
         self._refused: dict[str, tuple[Refused, ...]] = {}
-        self._built: dict[tuple[str, int], tuple[Refused, ...]] = {}
+        self._checks: dict[tuple[str, int], tuple[Refused, ...]] = {}
+        self.architectures = Architectures(program)
 
     def guards(
         self, cls: str, path: Iterable[tuple[Code, ast.Call]], options: Options = ()
@@ -92,6 +70,9 @@ class Startup:
     def _refuses(
         self, refused: Refused, place: str, steps: list[tuple[Code, ast.Call]]
     ) -> bool:
+        only = refused.only
+        if only is not None and not any(name in place for name in only):
+            return False
         allowed = refused.allowed
         if allowed is not None and not any(name in place for name in allowed):
             return True
@@ -112,11 +93,24 @@ class Startup:
             code = self.program.function(name)
             if code is not None:
                 yield from self._inside(code)
+        architectures = self.architectures.of(way)
+        if architectures:
+            yield from self._for(architectures)
+
+    def _for(self, architectures: frozenset[str]) -> Iterator[Refused]:
+        """The refusals that are made for these model architectures."""
+        for block in self.architectures.blocks(architectures):
+            first, last = block.body[0].lineno, block.body[-1].end_lineno or 0
+            for refused in self._inside(block.code):
+                if first <= refused.line <= last:
+                    yield refused
+            for code in self.architectures.called(block):
+                yield from self._inside(code)
 
     def _inside(self, code: Code) -> tuple[Refused, ...]:
-        if code.key not in self._built:
-            self._built[code.key] = tuple(self._checks(code))
-        return self._built[code.key]
+        if code.key not in self._checks:
+            self._checks[code.key] = tuple(checks(self.program, code))
+        return self._checks[code.key]
 
     def _paths(self, switches: frozenset[str]) -> tuple[str, ...]:
         """The start-up files in whose text one of the switches stands."""
@@ -148,66 +142,9 @@ class Startup:
             self._refused[path] = tuple(
                 refused
                 for code in outer_functions(self.program, module)
-                for refused in self._checks(code)
+                for refused in self._inside(code)
             )
         return self._refused[path]
-
-    def _checks(self, code: Code) -> Iterator[Refused]:
-        path = code.path
-        for statement, options in self.program.located(code.node):
-            if isinstance(statement, ast.Assert):
-                yield from self._one(path, statement, statement.test, False, options)
-            elif isinstance(statement, ast.If) and any(
-                isinstance(inner, ast.Raise) for inner in statement.body
-            ):
-                yield from self._one(path, statement, statement.test, True, options)
-
-    def _one(
-        self,
-        path: str,
-        statement: ast.stmt,
-        test: ast.expr,
-        raises: bool,
-        options: Options,
-    ) -> Iterator[Refused]:
-        if not any(self._speculative(name) for name in identifiers(test)):
-            return
-        allowed: frozenset[str] | None = None
-        refused: frozenset[str] = frozenset()
-        trees = False
-        for part in _alternatives(test, raises):
-            if not isinstance(part, ast.Compare) or len(part.ops) != 1:
-                continue
-            names = identifiers(part.left)
-            if not any(self._speculative(name) for name in names):
-                continue
-            # `==` lets through where it is asserted, `!=` where it raises
-            lets = isinstance(part.ops[0], ast.Eq | ast.In | ast.Is) != raises
-            values = _constants(part.comparators[0])
-            if any("algorithm" in name for name in names):
-                said = frozenset(v.lower() for v in values if isinstance(v, str))
-                if lets:
-                    allowed = said if allowed is None else allowed & said
-                elif values == {None}:
-                    allowed = frozenset()
-                else:
-                    refused |= said
-            elif any(name.endswith("topk") for name in names) and lets:
-                trees |= 1 in values
-        if allowed is not None or refused or trees:
-            text = ast.unparse(test)
-            short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
-            word = "refused if" if raises else "refused unless"
-            on = switched_on((*options, *options_of(test)[0]) if raises else options)
-            yield Refused(
-                path, statement.lineno, on, allowed, refused, trees, f"{word} {short}"
-            )
-
-    def _speculative(self, name: str) -> bool:
-        return any(
-            name == word or name.startswith(f"{word}_")
-            for word in self.program.names.path_words
-        )
 
 
 def _named(option: str, words: frozenset[str]) -> bool:
@@ -233,28 +170,6 @@ def same_option(one: str, other: str) -> bool:
 
 
 _COMMON = frozenset({"enable", "is", "use", "has", "rank", "size", "get", "max", "num"})
-
-
-def _alternatives(test: ast.expr, raises: bool) -> Iterator[ast.expr]:
-    """The parts of a condition each of which refuses by itself."""
-    wanted = ast.Or if raises else ast.And
-    if isinstance(test, ast.BoolOp):
-        if isinstance(test.op, wanted):
-            for value in test.values:
-                yield from _alternatives(value, raises)
-        else:
-            yield from test.values  # `spec and topk != 1`: the last one decides
-    else:
-        yield test
-
-
-def _constants(node: ast.expr) -> set[object]:
-    parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
-    return {
-        part.value if isinstance(part, ast.Constant) else part.attr  # Algorithm.EAGLE
-        for part in parts
-        if isinstance(part, ast.Constant | ast.Attribute)
-    }
 
 
 def _under_topk(program: Program, code: Code, call: ast.Call) -> bool:

@@ -1,0 +1,155 @@
+"""Model architectures: for which a pool is built, for which a check is made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kvcodemod.facts.bodies import without_docstring
+from kvcodemod.facts.built import Way
+from kvcodemod.facts.matter import outer_functions
+from kvcodemod.facts.modules import Function, Module, dotted
+from kvcodemod.facts.options import switched_on
+from kvcodemod.facts.program import Code, Program
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The statements of a start-up function that run for some architectures."""
+
+    code: Code
+    names: frozenset[str]
+    body: tuple[ast.stmt, ...]
+
+
+class Architectures:
+    """Reads conditions on the name of a model's architecture."""
+
+    def __init__(self, program: Program) -> None:
+        """Nothing is read yet."""
+        self.program = program
+        self._blocks: dict[str, tuple[Block, ...]] = {}
+        self._told_by: dict[str, frozenset[str]] = {}
+
+    def of(self, way: Way) -> frozenset[str]:
+        """The architectures for which a class is built; empty where nothing tells.
+
+        Told from a local name on the way that has to be true and was assigned the
+        result of a function like `return architecture(config) in ("A", "B")`.
+        """
+        sets = [self._of(way, name) for name in sorted(switched_on(way.options))]
+        told = [names for names in sets if names]
+        return frozenset.intersection(*told) if told else frozenset()
+
+    def blocks(self, architectures: frozenset[str]) -> Iterator[Block]:
+        """The parts of the start-up files that run for all of these architectures.
+
+        What stands below `if arch in ("A",):` runs for `A`, and for `AHead` too: a
+        draft head is named after the model that it belongs to, and it is the model's
+        name that is looked at when a server starts.
+        """
+        needles = [name.encode() for name in sorted(architectures)]
+        for path in self.program.tree.paths:
+            if not path.partition("/")[2].startswith(self.program.names.startup_files):
+                continue
+            data = self.program.tree.data(path)
+            if any(needle in data for needle in needles):
+                for block in self._of_file(path):
+                    if all(
+                        any(name.startswith(known) for known in block.names)
+                        for name in architectures
+                    ):
+                        yield block
+
+    def called(self, block: Block) -> Iterator[Code]:
+        """The functions that a block itself calls, in order."""
+        for statement in block.body:
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            name = dotted(call.func) if isinstance(call, ast.Call) else None
+            full = self.program.resolve(block.code, name) if name else ""
+            found = self._function(full)
+            if found is not None:
+                yield self.program.code(*found, full, "")
+
+    def _of_file(self, path: str) -> tuple[Block, ...]:
+        if path not in self._blocks:
+            module = self.program.modules.try_get(path)
+            self._blocks[path] = tuple(
+                block
+                for code in (outer_functions(self.program, module) if module else ())
+                for statement in code.node.body
+                for block in _branches(code, statement)
+            )
+        return self._blocks[path]
+
+    def _of(self, way: Way, name: str) -> frozenset[str]:
+        for function in way.through:
+            code = self.program.function(function)
+            bound = self.program.scope(code).bound.get(name, ()) if code else ()
+            if code and bound:
+                sets = [self._told(code, value) for value in bound]
+                return frozenset().union(*sets) if all(sets) else frozenset()
+        return frozenset()
+
+    def _told(self, code: Code, value: ast.expr) -> frozenset[str]:
+        """The architectures for which a call is true; empty where it is not that."""
+        name = dotted(value.func) if isinstance(value, ast.Call) else None
+        if name is None or name.startswith("self."):
+            return frozenset()
+        full = self.program.resolve(code, name)
+        if full not in self._told_by:
+            self._told_by[full] = self._asked(full)
+        return self._told_by[full]
+
+    def _asked(self, full: str) -> frozenset[str]:
+        found = self._function(full)
+        body = without_docstring(found[1].body) if found else []
+        last = body[0] if len(body) == 1 else None
+        if not isinstance(last, ast.Return) or last.value is None:
+            return frozenset()
+        return compared(last.value)
+
+    def _function(self, full: str) -> tuple[Module, Function] | None:
+        """A plain function of any file of the tree."""
+        modules = self.program.modules
+        path = modules.path_of(full)
+        module = modules.try_get(path) if path else None
+        if module is None:
+            return None
+        node = module.names.get(full.removeprefix(f"{module.name}."))
+        return (
+            None if node is None or isinstance(node, ast.ClassDef) else (module, node)
+        )
+
+
+def compared(test: ast.expr) -> frozenset[str]:
+    """The names one of which a condition asks for; empty if it asks anything else."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        sets = [compared(value) for value in test.values]
+        return frozenset().union(*sets) if all(sets) else frozenset()
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return frozenset()
+    right = test.comparators[0]
+    if isinstance(test.ops[0], ast.Eq):
+        parts = [right]
+    elif isinstance(test.ops[0], ast.In) and isinstance(
+        right, ast.Tuple | ast.List | ast.Set
+    ):
+        parts = right.elts
+    else:
+        return frozenset()
+    values = [p.value if isinstance(p, ast.Constant) else None for p in parts]
+    names = [value for value in values if isinstance(value, str)]
+    return frozenset(names) if len(names) == len(parts) else frozenset()
+
+
+def _branches(code: Code, statement: ast.stmt) -> Iterator[Block]:
+    """The branches of an `if ... elif ...` that ask for architectures."""
+    while isinstance(statement, ast.If):
+        names = compared(statement.test)
+        if names:
+            yield Block(code, names, tuple(statement.body))
+        if len(statement.orelse) != 1:
+            return
+        statement = statement.orelse[0]
