@@ -235,6 +235,18 @@ PAGED = """
 """
 
 
+PAGED_HERE = """
+    from .pools import Odd, Plain
+    class Builder:
+        def build(self):
+            paged_out = config.enable_paging
+            if self.is_draft_worker and config.enable_sharing:
+                paged_out = False
+            return Odd() if paged_out else Plain()
+"""
+
+
+@pytest.mark.parametrize("build", [PAGED, PAGED_HERE])
 @pytest.mark.parametrize(
     ("check", "possible"),
     [
@@ -245,12 +257,26 @@ PAGED = """
     ],
 )
 def test_what_start_up_makes_of_options(
-    check: str, possible: bool, tmp_path: Path
+    check: str, possible: bool, build: str, tmp_path: Path
 ) -> None:
     """With paging there is sharing, and with sharing the draft's pool is not paged."""
     worker = "class W:\n    def go(self, r):\n        self.draft_runner.token_to_kv_pool.move_kv_cache(r, r)\n"
-    tree = files(build=PAGED, worker=worker)
+    tree = files(build=build, worker=worker)
     tree["srt/arg_groups/hook.py"] = (
         f"def check(cfg):\n    if not cfg.enable_paging:\n        return\n    {check}\n"
     )
     assert bool(find(tmp_path, tree)) is possible
+
+
+@pytest.mark.parametrize(
+    "other", ["paged_out = config.enable_more", "if config.more: paged_out = True"]
+)
+def test_a_local_that_is_true_for_another_reason(other: str, tmp_path: Path) -> None:
+    worker = "class W:\n    def go(self, r):\n        self.draft_runner.token_to_kv_pool.move_kv_cache(r, r)\n"
+    line = "            return Odd()"
+    build = PAGED_HERE.replace(line, f"            {other}\n{line}")
+    tree = files(build=build, worker=worker)
+    tree["srt/arg_groups/hook.py"] = (
+        "def check(cfg):\n    if not cfg.enable_paging:\n        return\n    assert cfg.enable_sharing\n"
+    )
+    assert find(tmp_path, tree)

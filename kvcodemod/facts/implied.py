@@ -7,10 +7,12 @@ option that start-up accepts together with another one only implies that one.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from functools import cached_property
 
 from kvcodemod.facts.bodies import walk_own, without_docstring
 from kvcodemod.facts.matter import outer_functions
+from kvcodemod.facts.modules import Function
 from kvcodemod.facts.options import (
     Options,
     contradict,
@@ -108,8 +110,12 @@ class Implied:
         for option in options:
             if (option.op, option.value) != ("truth", "True"):
                 continue
-            for value in self.program.scope(code).bound.get(option.name, ()):
-                found.extend(self._meaning(code, value))
+            values = self.program.scope(code).bound.get(option.name, ())
+            if len(values) == 1:
+                found.extend(self._meaning(code, values[0]))
+            elif values:
+                body = self.program.located(code.node)
+                found.extend(_switch(code.node, body, option.name))
         return found
 
     def _meaning(self, code: Code, value: ast.expr) -> list[Meaning]:
@@ -124,7 +130,12 @@ class Implied:
         ):
             return []
         target = self.program.method(code.owner, value.func.attr)
-        return _switch(target) if target is not None else []
+        body = without_docstring(target.node.body) if target else []
+        last = body[-1] if body else None
+        if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
+            return []
+        assert target is not None
+        return _switch(target.node, located(body), last.value.id)
 
 
 def _required(statement: ast.stmt) -> Options:
@@ -138,15 +149,12 @@ def _required(statement: ast.stmt) -> Options:
     return ()
 
 
-def _switch(code: Code) -> list[Meaning]:
-    """Of a method `x = option; if other: x = False; return x`: what its truth means."""
-    body = without_docstring(code.node.body)
-    last = body[-1] if body else None
-    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
-        return []
-    name = last.value.id
+def _switch(
+    function: Function, body: Iterable[tuple[ast.stmt, Options]], name: str
+) -> list[Meaning]:
+    """What the truth of a local means: of `x = option; if other: x = False`."""
     found: list[Meaning] = []
-    for statement, options in located(body):
+    for statement, options in body:
         if not (
             isinstance(statement, ast.Assign)
             and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets)
@@ -154,12 +162,12 @@ def _switch(code: Code) -> list[Meaning]:
             continue
         if isinstance(statement.value, ast.Constant) and not statement.value.value:
             found.append(((), options))
-        elif not options:
+        elif not options and not found:
             found.append((options_of(statement.value)[0], ()))
         else:
             return []
     stores = sum(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-        for n in walk_own(code.node)
+        for n in walk_own(function)
     )
     return found if stores == len(found) else []
