@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,6 @@ from trees import write_tree
 
 from kvcodemod.cli import main
 from kvcodemod.lint import session
-from kvcodemod.tree import ahead
-from kvcodemod.tree.ahead import Ahead
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +143,6 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 def test_the_order_of_files_does_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
     folder = _tree(tmp_path)
     first = _lint(folder, "--no-cache")
     real = os.walk
@@ -159,83 +154,3 @@ def test_the_order_of_files_does_not_matter(
 
     monkeypatch.setattr(os, "walk", backwards)
     assert _lint(folder, "--no-cache") == first
-
-
-def test_one_process_or_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = _tree(tmp_path)
-    monkeypatch.setattr(ahead, "_cores", lambda: 2)
-    first = _lint(folder, "--no-cache")
-    monkeypatch.setattr(ahead, "_cores", lambda: 1)
-    assert _lint(folder, "--no-cache") == first
-
-    def refuse() -> int:
-        raise OSError
-
-    monkeypatch.setattr(ahead, "_cores", lambda: 2)
-    monkeypatch.setattr("os.fork", refuse)
-    assert _lint(folder, "--no-cache") == first
-
-
-def test_a_second_process_that_fails() -> None:
-    parent = os.getpid()
-
-    def work() -> Iterator[int | list[int]]:
-        yield 1
-        yield [2]
-        if os.getpid() != parent:
-            raise ValueError
-        yield 3
-
-    second = Ahead(work, cores=2)
-    assert [second.next() for _ in range(3)] == [1, [2], 3]
-    with pytest.raises(StopIteration):
-        second.next()
-
-
-def test_what_a_second_process_gives() -> None:
-    parent = os.getpid()
-
-    def work() -> Iterator[object]:
-        yield {"a": [os.getpid() != parent]}
-        yield "\udc80"
-
-    second = Ahead(work, cores=2)
-    assert [second.next(), second.next()] == [{"a": [True]}, "\udc80"]
-    with pytest.raises(StopIteration):
-        second.next()
-
-
-def test_a_second_process_that_is_no_longer_wanted() -> None:
-    def work() -> Iterator[int]:
-        yield os.getpid()
-        time.sleep(60)
-
-    second = Ahead(work, cores=2)
-    child = second.next()
-    start = time.monotonic()
-    second.close()
-    assert time.monotonic() - start < 30
-    with pytest.raises(ProcessLookupError):
-        os.kill(child, 0)
-
-
-def test_a_file_that_changes_under_the_run_is_not_cached(
-    tmp_path: Path, runs: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = _tree(tmp_path)
-    file = folder / "sglang/srt/mem_cache/pools.py"
-    text = file.read_text()
-    real = session.run_rules
-
-    def meanwhile(*args: object) -> object:
-        file.write_text(f"{text}\n# after it was hashed, before it is parsed\n")
-        return real(*args)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(ahead, "_cores", lambda: 2)
-    monkeypatch.setattr(session, "run_rules", meanwhile)
-    first = _lint(folder)
-    monkeypatch.setattr(session, "run_rules", real)
-    file.write_text(text)
-    assert _lint(folder) == first
-    assert _lint(folder) == first
-    assert len(runs) == 2

@@ -29,8 +29,8 @@ class Ahead:
         self._here: Iterator[Any] | None = None
         self._given = 0
         count = cores if cores is not None else _cores()
-        if count < 2 or not hasattr(os, "fork") or threading.active_count() > 1:
-            return
+        if count < 2 or not hasattr(os, "fork") or _threads() > 1:
+            return  # a copy would have the locks of the other threads, and not these
         read, write = os.pipe()
         try:
             self._pid = os.fork()
@@ -84,3 +84,11 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _threads() -> int:
+    """The threads of this process, also those that Python did not start."""
+    try:
+        return len(os.listdir("/proc/self/task"))  # noqa: PTH208  (names are enough)
+    except OSError:
+        return threading.active_count()
