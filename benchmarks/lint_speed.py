@@ -20,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from kvcodemod.tree.ahead import core_count
 from kvcodemod.tree.locate import find_package
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -88,7 +89,7 @@ def measure(tree: Path, runs: int) -> None:
         for _ in range(runs):
             for name, command in cases.items():
                 times[name].append(timed(command, env))
-    print(f"{tree} ({files} files), {runs} runs on {cores()} cores")
+    print(f"{tree} ({files} files), {runs} runs on {core_count()} cores")
     base = times["ruff"]
     for name, values in times.items():
         ratio = statistics.median(v / r for v, r in zip(values, base, strict=True))
@@ -104,12 +105,6 @@ def timed(command: list[str], env: dict[str, str]) -> float:
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: {done.stderr[-2000:]}")
     return time.perf_counter() - start
-
-
-def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 if __name__ == "__main__":

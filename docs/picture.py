@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from html import unescape
@@ -19,6 +17,10 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from terminals import on_a_terminal
 
 DOCS = Path(__file__).parent
 PICTURE = DOCS / "terminal.svg"
@@ -58,7 +60,7 @@ def drawn() -> str:
         worker.write_text(WORKER)
         for command in COMMANDS:
             console.print(Text.assemble(("$ ", "green"), (command, "bold")))
-            console.print(Text.from_ansi(_on_a_terminal(command, Path(folder))))
+            console.print(Text.from_ansi(_run(command, Path(folder))))
     return console.export_svg(title="kvcodemod", unique_id="kvcodemod")
 
 
@@ -67,8 +69,7 @@ def words(picture: str) -> str:
     return unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)<", picture)))
 
 
-def _on_a_terminal(command: str, cwd: Path) -> str:
-    parent, child = pty.openpty()
+def _run(command: str, cwd: Path) -> str:
     env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
     env |= {
         "TERM": "xterm-256color",
@@ -76,22 +77,7 @@ def _on_a_terminal(command: str, cwd: Path) -> str:
         "XDG_CACHE_HOME": str(cwd / "cache"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{env.get('PATH', '')}",
     }
-    process = subprocess.Popen(
-        ["bash", "-c", command], cwd=cwd, env=env, stdout=child, stderr=child
-    )
-    os.close(child)
-    out = b""
-    while True:
-        try:
-            data = os.read(parent, 65536)
-        except OSError:  # how Linux says that the other end is closed
-            break
-        if not data:
-            break
-        out += data
-    process.wait()
-    os.close(parent)
-    return out.decode().replace("\r\n", "\n")
+    return on_a_terminal(["bash", "-c", command], env, cwd).replace("\r\n", "\n")
 
 
 if __name__ == "__main__":

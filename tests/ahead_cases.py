@@ -97,15 +97,15 @@ def _lint(folder: str, *options: str) -> str:
 
 
 def one_process_or_two(folder: str) -> None:
-    ahead._cores = lambda: 2
+    ahead.core_count = lambda: 2
     first = _lint(folder, "--no-cache")
-    ahead._cores = lambda: 1
+    ahead.core_count = lambda: 1
     assert _lint(folder, "--no-cache") == first
 
     def refuse() -> int:
         raise OSError
 
-    ahead._cores = lambda: 2
+    ahead.core_count = lambda: 2
     os.fork = refuse
     assert _lint(folder, "--no-cache") == first
 
@@ -123,7 +123,7 @@ def changed_under_the_run(folder: str) -> None:
             file.write_text(f"{text}\n# before it is parsed\n")
         return real(tree, rules, names, scan)  # type: ignore[arg-type]
 
-    ahead._cores = lambda: 2
+    ahead.core_count = lambda: 2
     session.run_rules = run_rules  # type: ignore[assignment]
     first = _lint(folder)
     file.write_text(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from apply_trees import shape
 from gate_trees import edit, lint, run, small
 from installs import clean_env, sh
+from terminals import on_a_terminal
 
 from kvcodemod import __version__
 from kvcodemod.cli import _COMMANDS
@@ -89,23 +89,7 @@ def test_completion_of_commands_and_options(shell: str, tmp_path: Path) -> None:
 
 
 def _on_a_terminal(command: list[str], env: dict[str, str]) -> str:
-    parent, child = pty.openpty()
-    process = subprocess.Popen(
-        command, stdout=child, stderr=child, env=clean_env({"TERM": "xterm", **env})
-    )
-    os.close(child)
-    out = b""
-    while True:
-        try:
-            data = os.read(parent, 65536)
-        except OSError:  # Linux says so at the end
-            break
-        if not data:
-            break
-        out += data
-    process.wait()
-    os.close(parent)
-    return out.decode()
+    return on_a_terminal(command, clean_env({"TERM": "xterm", **env}))
 
 
 def test_colour_only_on_a_terminal_and_not_with_no_color(tree: Path) -> None:

@@ -13,15 +13,13 @@ from pathlib import Path
 
 import pytest
 from apply_trees import KEYS, LAYERED, apply, shape, snapshot
+from tree_killer import NEW, OLD, PATHS, begin, contents
 
 from kvcodemod.tree import write
 from kvcodemod.tree.locate import Package
 from kvcodemod.tree.write import WriteError, finish_pending, pending, write_all
 
 KILLER = Path(__file__).with_name("tree_killer.py")
-PATHS = ("sglang/a.py", "sglang/deep/b.py")
-OLD = {p: f"old {p}".encode() * 50 for p in PATHS}
-NEW = {p: f"new {p}".encode() * 70 for p in PATHS}
 
 
 @pytest.fixture
@@ -33,10 +31,6 @@ def package(tmp_path: Path) -> Package:
     for path, data in OLD.items():
         (tmp_path / path).write_bytes(data)
     return Package(root, root.parent, None)
-
-
-def contents(package: Package) -> dict[str, bytes]:
-    return {path: (package.parent / path).read_bytes() for path in PATHS}
 
 
 def clean(package: Package) -> None:
@@ -83,25 +77,6 @@ def test_killed_while_it_finishes(package: Package) -> None:
     assert "new old pending -> new" in states
     assert "new new pending -> new" in states
     assert not [state for state in states if state.endswith("-> old")]
-
-
-def begin(package: Package) -> dict[str, bytes]:
-    """A write that was killed behind its first replacement."""
-    child = os.fork()
-    if child == 0:
-        real, done = write._replace, []
-
-        def dying(source: Path, target: Path) -> None:
-            if done:
-                os.kill(os.getpid(), signal.SIGKILL)
-            done.append(target)
-            real(source, target)
-
-        write._replace = dying
-        write_all(package, OLD, NEW)
-        os._exit(0)
-    os.waitpid(child, 0)
-    return contents(package)
 
 
 CALLS = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kvcodemod.facts.bodies import without_docstring
 from kvcodemod.facts.built import Way
 from kvcodemod.facts.matter import outer_functions
-from kvcodemod.facts.modules import Function, Module, dotted
+from kvcodemod.facts.modules import dotted
 from kvcodemod.facts.options import switched_on
 from kvcodemod.facts.program import Code, Program
 
@@ -30,7 +30,7 @@ class Architectures:
         """Nothing is read yet."""
         self.program = program
         self._blocks: dict[str, tuple[Block, ...]] = {}
-        self._told_by: dict[str, frozenset[str]] = {}
+        self._told_by: dict[tuple[str, int], frozenset[str]] = {}
 
     def of(self, way: Way) -> frozenset[str]:
         """The architectures for which a class is built; empty where nothing tells.
@@ -50,9 +50,7 @@ class Architectures:
         name that is looked at when a server starts.
         """
         needles = [name.encode() for name in sorted(architectures)]
-        for path in self.program.tree.paths:
-            if not path.partition("/")[2].startswith(self.program.names.startup_files):
-                continue
+        for path in self.program.startup_files:
             data = self.program.tree.data(path)
             if any(needle in data for needle in needles):
                 for block in self._of_file(path):
@@ -67,10 +65,9 @@ class Architectures:
         for statement in block.body:
             call = statement.value if isinstance(statement, ast.Expr) else None
             name = dotted(call.func) if isinstance(call, ast.Call) else None
-            full = self.program.resolve(block.code, name) if name else ""
-            found = self._function(full)
+            found = self._function(block.code, name) if name else None
             if found is not None:
-                yield self.program.code(*found, full, "")
+                yield found
 
     def _of_file(self, path: str) -> tuple[Block, ...]:
         if path not in self._blocks:
@@ -88,46 +85,36 @@ class Architectures:
             code = self.program.function(function)
             bound = self.program.scope(code).bound.get(name, ()) if code else ()
             if code and bound:
-                sets = [self._told(code, value) for value in bound]
-                return frozenset().union(*sets) if all(sets) else frozenset()
+                return _any_of([self._told(code, value) for value in bound])
         return frozenset()
 
     def _told(self, code: Code, value: ast.expr) -> frozenset[str]:
         """The architectures for which a call is true; empty where it is not that."""
         name = dotted(value.func) if isinstance(value, ast.Call) else None
-        if name is None or name.startswith("self."):
+        asked = self._function(code, name) if name else None
+        if asked is None:
             return frozenset()
-        full = self.program.resolve(code, name)
-        if full not in self._told_by:
-            self._told_by[full] = self._asked(full)
-        return self._told_by[full]
+        if asked.key not in self._told_by:
+            body = without_docstring(asked.node.body)
+            last = body[0] if len(body) == 1 else None
+            said = last.value if isinstance(last, ast.Return) else None
+            self._told_by[asked.key] = compared(said) if said else frozenset()
+        return self._told_by[asked.key]
 
-    def _asked(self, full: str) -> frozenset[str]:
-        found = self._function(full)
-        body = without_docstring(found[1].body) if found else []
-        last = body[0] if len(body) == 1 else None
-        if not isinstance(last, ast.Return) or last.value is None:
-            return frozenset()
-        return compared(last.value)
+    def _function(self, code: Code, name: str) -> Code | None:
+        """What a name means in a function, where it is one of any file."""
+        return self.program.function_anywhere(self.program.resolve(code, name))
 
-    def _function(self, full: str) -> tuple[Module, Function] | None:
-        """A plain function of any file of the tree."""
-        modules = self.program.modules
-        path = modules.path_of(full)
-        module = modules.try_get(path) if path else None
-        if module is None:
-            return None
-        node = module.names.get(full.removeprefix(f"{module.name}."))
-        return (
-            None if node is None or isinstance(node, ast.ClassDef) else (module, node)
-        )
+
+def _any_of(sets: list[frozenset[str]]) -> frozenset[str]:
+    """The names of all sets; empty if nothing is known of one of them."""
+    return frozenset().union(*sets) if all(sets) else frozenset()
 
 
 def compared(test: ast.expr) -> frozenset[str]:
     """The names one of which a condition asks for; empty if it asks anything else."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        sets = [compared(value) for value in test.values]
-        return frozenset().union(*sets) if all(sets) else frozenset()
+        return _any_of([compared(value) for value in test.values])
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return frozenset()
     right = test.comparators[0]

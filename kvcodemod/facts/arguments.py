@@ -7,20 +7,13 @@ import ast
 from kvcodemod.facts.bodies import walk_own
 from kvcodemod.facts.modules import Function, dotted
 from kvcodemod.facts.program import Code, Program
+from kvcodemod.facts.syntax import defaults, passed
 
 
 def argument(init: Function, call: ast.Call, parameter: str) -> ast.expr | None:
     """What a call passes for a parameter (of a method: `self` is left out), or None."""
-    for keyword in call.keywords:
-        if keyword.arg == parameter:
-            return keyword.value
     order = [a.arg for a in [*init.args.posonlyargs, *init.args.args]][1:]
-    for name, value in zip(order, call.args, strict=False):
-        if isinstance(value, ast.Starred):
-            return None
-        if name == parameter:
-            return value
-    return None
+    return next((v for name, v in passed(call, order) if name == parameter), None)
 
 
 def keyword_of(
@@ -93,13 +86,4 @@ def in_dict(code: Code, node: ast.expr, name: str, program: Program) -> ast.expr
 
 def default_of(init: Function, parameter: str) -> ast.expr | None:
     """The default of a parameter, or None."""
-    spec = init.args
-    plain = [*spec.posonlyargs, *spec.args]
-    missing = len(plain) - len(spec.defaults)
-    for at, arg in enumerate(plain):
-        if arg.arg == parameter:
-            return spec.defaults[at - missing] if at >= missing else None
-    for arg, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True):
-        if arg.arg == parameter:
-            return value
-    return None
+    return dict(defaults(init)).get(parameter)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from kvcodemod.facts.kept import kept
 from kvcodemod.facts.modules import Function
 
 Verdict = Literal["ok", "raises", "raises-conditionally", "noop"]
@@ -48,18 +49,6 @@ def refusals(node: Function) -> Iterator[ast.Raise]:
             yield child
 
 
-def walk_own(node: Function) -> tuple[ast.AST, ...]:
-    """Every node inside a function, without those of nested functions and classes.
-
-    In source order, without contexts and operators; kept with the function.
-    """
-    kept: tuple[ast.AST, ...] | None = node.__dict__.get(_KEPT)
-    if kept is None:
-        kept = node.__dict__[_KEPT] = tuple(_own(node.body))
-    return kept
-
-
-_KEPT = "_kvcodemod_own"
 _CLOSED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 _NO_NODES = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "name", "lineno", "kind", "type_comment"}
@@ -83,10 +72,15 @@ class _Fields(dict[type, tuple[str, ...]]):
 _FIELDS = _Fields()
 
 
-def _own(body: list[ast.stmt]) -> list[ast.AST]:
+@kept
+def walk_own(function: Function) -> tuple[ast.AST, ...]:
+    """Every node inside a function, without those of nested functions and classes.
+
+    In source order, without contexts and operators.
+    """
     # the innermost loop of the whole analysis: no call for a node
     found: list[ast.AST] = []
-    todo: list[ast.AST] = [*reversed(body)]
+    todo: list[ast.AST] = [*reversed(function.body)]
     while todo:
         node = todo.pop()
         found.append(node)
@@ -101,7 +95,7 @@ def _own(body: list[ast.stmt]) -> list[ast.AST]:
                 todo += value[::-1]
             elif value is not None:
                 todo.append(value)
-    return found
+    return tuple(found)
 
 
 def children(node: ast.AST) -> list[ast.AST]:

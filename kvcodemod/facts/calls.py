@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from kvcodemod.facts.bodies import children
 from kvcodemod.facts.modules import dotted
 from kvcodemod.facts.narrowing import Conditions, Facts
-from kvcodemod.facts.options import Options, leaves, options_of, passed
+from kvcodemod.facts.options import TELLING, Options, leaves, options_of, passed
 from kvcodemod.facts.values import Guard
 
 _CATCHES = frozenset(
@@ -19,7 +19,6 @@ _CATCHES_MISSING = frozenset({"AttributeError", "Exception", "BaseException"})
 
 
 _SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.Return})
-_TELLING = frozenset({ast.Assert, ast.If})
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,7 @@ class _Walk:
     def block(self, body: Sequence[ast.stmt], here: _Here) -> None:
         for statement in body:
             self.statement(statement, here)
-            if statement.__class__ in _TELLING:
+            if statement.__class__ in TELLING:
                 here = here.also(self._after(statement), passed(statement))
 
     def _after(self, statement: ast.stmt) -> Facts:

@@ -11,6 +11,7 @@ from typing import Literal
 from kvcodemod.config import Names
 from kvcodemod.facts.bodies import Verdict, refusal_text, verdict
 from kvcodemod.facts.headers import find_candidates
+from kvcodemod.facts.kept import kept
 from kvcodemod.facts.modules import Function, Module, Modules, dotted
 from kvcodemod.tree.source import SourceError
 
@@ -206,28 +207,18 @@ def pool_table(modules: Modules, names: Names) -> tuple[ClassTable, tuple[str, .
     return table, tuple(sorted(pools))
 
 
+@kept
 def own_functions(node: ast.ClassDef) -> tuple[Function, ...]:
-    """The functions of a class body, those in `if`, `try` and `with` included.
-
-    Kept with the class.
-    """
-    kept: tuple[Function, ...] | None = node.__dict__.get(_KEPT)
-    if kept is None:
-        kept = node.__dict__[_KEPT] = tuple(_own_functions(node))
-    return kept
-
-
-_KEPT = "_kvcodemod_functions"
-
-
-def _own_functions(node: ast.ClassDef) -> Iterable[Function]:
+    """The functions of a class body, those in `if`, `try` and `with` included."""
+    found: list[Function] = []
     todo: list[ast.AST] = list(reversed(node.body))
     while todo:
         child = todo.pop()
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield child
+            found.append(child)
         elif not isinstance(child, ast.ClassDef | ast.expr):
             todo.extend(reversed(list(ast.iter_child_nodes(child))))
+    return tuple(found)
 
 
 def _methods(owner: str, path: str, node: ast.ClassDef) -> Iterable[Method]:

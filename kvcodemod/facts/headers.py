@@ -28,8 +28,8 @@ class Candidates:
 
     names: frozenset[str]
     files: tuple[str, ...]
-    near: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
+    near: tuple[str, ...]
+    parts: tuple[str, ...]
 
 
 def find_candidates(tree: SourceTree, bases: tuple[str, ...]) -> Candidates:
@@ -140,18 +140,11 @@ def _aliases(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         at = data.find(b" as ", at + 4)
 
 
-def files_naming(
-    tree: SourceTree, names: frozenset[str], among: tuple[str, ...] = ()
-) -> tuple[str, ...]:
-    """The files in whose text any of the names occurs as a whole word, sorted.
-
-    `among` are the files to look at, where they are known.
-    """
+def files_naming(tree: SourceTree, names: frozenset[str]) -> tuple[str, ...]:
+    """The files in whose text any of the names occurs as a whole word, sorted."""
     if not names:
         return ()
     words = WholeWords(name.encode() for name in names)
     return tuple(
-        path
-        for path in among or tree.containing(words.parts)
-        if words.stand_in(tree.data(path))
+        path for path in tree.containing(words.parts) if words.stand_in(tree.data(path))
     )

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from functools import cached_property
 
 from kvcodemod.facts.bodies import walk_own, without_docstring
 from kvcodemod.facts.matter import outer_functions
 from kvcodemod.facts.modules import Function
 from kvcodemod.facts.options import (
     Options,
+    check_of,
     contradict,
     located,
     options_of,
     switched_on,
 )
 from kvcodemod.facts.program import Code, Program
-from kvcodemod.tree.source import SourceError
 
 _ROUNDS = 4
 
@@ -69,32 +68,19 @@ class Implied:
             needle = f".{name}".encode()  # options are read off an object
             self._by_name[name] = tuple(
                 check
-                for path in self._paths
+                for path in self.program.startup_files
                 if needle in self.program.tree.data(path)
                 for check in self._checks(path)
                 if name in check[0]
             )
         return self._by_name[name]
 
-    @cached_property
-    def _paths(self) -> list[str]:
-        starts = self.program.names.startup_files
-        return [
-            path
-            for path in self.program.tree.paths
-            if path.partition("/")[2].startswith(starts)
-        ]
-
     def _checks(self, path: str) -> tuple[Check, ...]:
         """Every check of a file that depends on nothing but options that are on."""
         if path not in self._by_path:
             found: list[Check] = []
-            try:
-                module = self.program.modules.get(path)
-                codes = list(outer_functions(self.program, module))
-            except SourceError:
-                codes = []
-            for code in codes:
+            module = self.program.modules.try_get(path)
+            for code in outer_functions(self.program, module) if module else ():
                 for statement, options in self.program.located(code.node):
                     if isinstance(statement, ast.Assert | ast.If) and options:
                         on = switched_on(options)
@@ -140,13 +126,11 @@ class Implied:
 
 def _required(statement: ast.stmt) -> Options:
     """What has to hold for a check to let a server start."""
-    if isinstance(statement, ast.Assert):
-        return options_of(statement.test)[0]
-    if isinstance(statement, ast.If) and any(
-        isinstance(inner, ast.Raise) for inner in statement.body
-    ):
-        return options_of(statement.test)[1]
-    return ()
+    check = check_of(statement)
+    if check is None:
+        return ()
+    test, raises = check
+    return options_of(test)[raises]
 
 
 def _switch(

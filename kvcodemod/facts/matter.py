@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from kvcodemod.facts.helpers import helper_files
 from kvcodemod.facts.modules import Module
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.text import Text, any_within, span
@@ -28,9 +27,7 @@ class Matter:
         bare = frozenset(name.rpartition(".")[2] for name in program.members)
         literals = sorted({*words, *covering(bare)})
         self._pattern = re.compile("|".join(map(re.escape, literals)))
-        self._stored: dict[str, list[int]] = {}
-        self._speaking: dict[str, list[int]] = {}
-        self._hits: dict[str, list[int]] = {}
+        self._words = _Finder(program, self._pattern)
         self.methods = frozenset(
             method.name
             for name in program.members
@@ -51,17 +48,11 @@ class Matter:
         """
         waiting = self.program.entry_files
         texts = {path: self._text(path) for path in waiting}
-        helpers: set[str] = set()
-        for path in waiting:
-            helpers.update(
-                helper_files(
-                    self.program.modules, self.program.names, path, texts[path]
-                )
-            )
         found: set[tuple[str, int]] = set()
         names: set[str] = set()
         calls: dict[tuple[str, int], frozenset[str]] = {}
-        codes = [code for path in sorted(helpers) for code in self._helpers(path)]
+        helpers = self.program.helper_files
+        codes = [code for path in helpers for code in self._helpers(path)]
         calls.update((code.key, self.calls(code)) for code in codes)
         found.update(code.key for code in codes if self.hit(code))
         self._close(codes, calls, found, names)
@@ -105,12 +96,14 @@ class Matter:
         names = self.program.names
         if code.path.partition("/")[2].startswith(names.entry_folders):
             return True
-        if code.path not in self._speaking:
-            words = "|".join(map(re.escape, names.path_words))
-            pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])")
-            text = self.program.text(code.module)
-            self._speaking[code.path] = text.lines_matching(pattern)
-        return any_within(self._speaking[code.path], *span(code.node))
+        return self._speaking.stands_in(code)
+
+    @cached_property
+    def _speaking(self) -> _Finder:
+        """The words of speculative decoding."""
+        words = "|".join(map(re.escape, self.program.names.path_words))
+        pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{words})(?![A-Za-z0-9])")
+        return _Finder(self.program, pattern)
 
     def _close(
         self,
@@ -157,29 +150,20 @@ class Matter:
 
     def hit(self, code: Code) -> bool:
         """Whether a word that pools or allocators go by stands in a function."""
-        path = code.path
-        if path not in self._hits:
-            text = self.program.text(code.module)
-            self._hits[path] = text.lines_matching(self._pattern)
-        return any_within(self._hits[path], *span(code.node))
+        return self._words.stands_in(code)
 
     def handles(self, code: Code) -> bool:
         """Whether a function itself may have a pool or an allocator in hands."""
         calls = self.calls(code)
-        if (
+        return (
             self.hit(code)
             or not calls.isdisjoint(self._telling)
             or not calls.isdisjoint(self._helping)
-        ):
-            return True
-        path = code.path
-        if path not in self._stored:
-            text = self.program.text(code.module)
-            self._stored[path] = text.lines_matching(self._fields)
-        return any_within(self._stored[path], *span(code.node))
+            or self._fields.stands_in(code)
+        )
 
     @cached_property
-    def _fields(self) -> re.Pattern[str]:
+    def _fields(self) -> _Finder:
         """The fields that are assigned on a line where a word for pools stands."""
         found: set[str] = set()
         for path in sorted({code.path for code in self.entries}):
@@ -188,7 +172,7 @@ class Matter:
             for number in text.lines_matching(self._pattern):
                 found.update(_STORED.findall(lines[number - 1]))
         inner = "|".join(map(re.escape, sorted(found))) or "(?!)"
-        return re.compile(rf"\.(?:{inner})\b")
+        return _Finder(self.program, re.compile(rf"\.(?:{inner})\b"))
 
     def calls(self, code: Code) -> frozenset[str]:
         """The names that a function calls, by its text."""
@@ -202,6 +186,21 @@ class Matter:
             or not calls.isdisjoint(self.names)
             or not calls.isdisjoint(self._telling)
         )
+
+
+class _Finder:
+    """Tells in which functions a pattern matches; each file is searched once."""
+
+    def __init__(self, program: Program, pattern: re.Pattern[str]) -> None:
+        self._program = program
+        self._pattern = pattern
+        self._lines: dict[str, list[int]] = {}
+
+    def stands_in(self, code: Code) -> bool:
+        if code.path not in self._lines:
+            text = self._program.text(code.module)
+            self._lines[code.path] = text.lines_matching(self._pattern)
+        return any_within(self._lines[code.path], *span(code.node))
 
 
 def outer_functions(program: Program, module: Module) -> Iterable[Code]:

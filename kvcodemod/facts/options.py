@@ -48,7 +48,8 @@ class Option:
         return f"{self.name} {self.op} {self.value}"
 
 
-_TELLING = frozenset({ast.Assert, ast.If})
+TELLING = frozenset({ast.Assert, ast.If})
+"""The statements behind which more may be known than before."""
 
 Options = tuple[Option, ...]
 
@@ -121,7 +122,7 @@ def _plain(node: ast.expr) -> bool:
 
 def passed(statement: ast.stmt) -> Options:
     """What is known about options once a statement has been passed."""
-    if statement.__class__ not in _TELLING:
+    if statement.__class__ not in TELLING:
         return ()
     if isinstance(statement, ast.Assert):
         return options_of(statement.test)[0]
@@ -132,6 +133,17 @@ def passed(statement: ast.stmt) -> Options:
         if statement.orelse and leaves(statement.orelse):
             return true
     return ()
+
+
+def check_of(statement: ast.stmt) -> tuple[ast.expr, bool] | None:
+    """The test of an `assert` or an `if ...: raise`, and whether it is the latter."""
+    if isinstance(statement, ast.Assert):
+        return statement.test, False
+    if isinstance(statement, ast.If) and any(
+        isinstance(inner, ast.Raise) for inner in statement.body
+    ):
+        return statement.test, True
+    return None
 
 
 def located(

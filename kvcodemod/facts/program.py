@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ from kvcodemod.facts.scan import Scan
 from kvcodemod.facts.scopes import Scope, Scopes
 from kvcodemod.facts.text import Text
 from kvcodemod.facts.uses import Use, uses_of
-from kvcodemod.tree.source import SourceTree
+from kvcodemod.tree.source import SourceError, SourceTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +86,26 @@ class Program:
 
     def _parse_early(self) -> None:
         """Parse what is parsed in any case while the scan still goes on."""
-        helpers: set[str] = set()
-        for path in self.entry_files:
-            if self.modules.try_get(path) is not None:
-                text = self.text_at(path)
-                helpers.update(helper_files(self.modules, self.names, path, text))
-        for path in sorted(helpers):
+        for path in (*self.entry_files, *self.helper_files):
             self.modules.try_get(path)
         for path in self._scan.sure:
             self.modules.try_get(path)
+
+    @cached_property
+    def helper_files(self) -> list[str]:
+        """The helpers' files that the entry files lead to, sorted."""
+        found: set[str] = set()
+        for path in self.entry_files:
+            with contextlib.suppress(SourceError):
+                text = self.text_at(path)
+                found.update(helper_files(self.modules, self.names, path, text))
+        return sorted(found)
+
+    @cached_property
+    def startup_files(self) -> list[str]:
+        """The files in which combinations of options are refused, sorted."""
+        starts = self.names.startup_files
+        return [p for p in self.tree.paths if p.partition("/")[2].startswith(starts)]
 
     def _may_read(self, path: str) -> bool:
         """Whether it is worth it to follow a name into a file."""
@@ -282,9 +294,20 @@ class Program:
     def function(self, qualname: str) -> Code | None:
         """The plain function of a qualified name, or None."""
         found = self.definition(qualname)
-        if found is None:
+        return self._code_of(*found, qualname) if found else None
+
+    def function_anywhere(self, qualname: str) -> Code | None:
+        """The same, also in a file into which names are not followed otherwise."""
+        path = self.modules.path_of(qualname)
+        module = self.modules.try_get(path) if path else None
+        if module is None:
             return None
-        module, node = found
+        node = module.names.get(qualname.removeprefix(f"{module.name}."))
+        return self._code_of(module, node, qualname) if node else None
+
+    def _code_of(
+        self, module: Module, node: ast.ClassDef | Function, qualname: str
+    ) -> Code | None:
         if isinstance(node, ast.ClassDef):
             return None
         inner = qualname.removeprefix(f"{module.name}.").rpartition(".")[0]
@@ -296,9 +319,6 @@ class Program:
     def functions(self, module: Module) -> Iterable[Code]:
         """Every function of a module, methods included, in source order."""
         for name, node in module.names.items():
-            if isinstance(node, ast.ClassDef):
-                continue
-            inner = name.rpartition(".")[0]
-            is_method = isinstance(module.names.get(inner), ast.ClassDef)
-            owner = f"{module.name}.{inner}" if is_method else ""
-            yield self.code(module, node, f"{module.name}.{name}", owner)
+            code = self._code_of(module, node, f"{module.name}.{name}")
+            if code is not None:
+                yield code

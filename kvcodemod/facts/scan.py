@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cached_property, partial
@@ -13,7 +12,7 @@ from kvcodemod.facts.headers import Candidates, Search
 from kvcodemod.facts.unparsable import unparsable
 from kvcodemod.facts.value_lines import lines_of_values
 from kvcodemod.tree.ahead import Ahead
-from kvcodemod.tree.source import SourceTree
+from kvcodemod.tree.source import SourceTree, digest
 
 MARK = b"kvcodemod"
 """What stands in every comment for this tool."""
@@ -90,8 +89,3 @@ def _steps(tree: SourceTree, names: Names, hashed: bool) -> Iterator[Any]:
     found = search.candidates()
     yield {**asdict(found), "names": sorted(found.names)}
     yield lines_of_values(tree, found.names, names.test_folders, found.near)
-
-
-def digest(data: bytes) -> str:
-    """A hash that tells contents apart."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()

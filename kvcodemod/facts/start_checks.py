@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvcodemod.facts.options import Options, options_of, switched_on
+from kvcodemod.facts.options import Options, check_of, options_of, switched_on
 from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.uses import identifiers
 
@@ -41,14 +41,10 @@ def checks(program: Program, code: Code) -> Iterator[Refused]:
     """Every such check in a function, in order of place."""
     words = program.names.path_words
     for statement, options in program.located(code.node):
-        if isinstance(statement, ast.Assert):
-            test, raises = statement.test, False
-        elif isinstance(statement, ast.If) and any(
-            isinstance(inner, ast.Raise) for inner in statement.body
-        ):
-            test, raises = statement.test, True
-        else:
+        check = check_of(statement)
+        if check is None:
             continue
+        test, raises = check
         if any(_speculative(name, words) for name in identifiers(test)):
             found = _check(code.path, statement.lineno, test, raises, options, words)
             if found is not None:

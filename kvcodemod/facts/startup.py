@@ -19,7 +19,6 @@ from kvcodemod.facts.program import Code, Program
 from kvcodemod.facts.start_checks import Refused, checks
 from kvcodemod.facts.uses import identifiers
 from kvcodemod.facts.values import Guard
-from kvcodemod.tree.source import SourceError
 
 _IDENTIFIER = re.compile(rb"[A-Za-z]\w*_\w+", re.A)
 
@@ -118,8 +117,7 @@ class Startup:
             starts = [f"{word}_".encode() for word in self.program.names.path_words]
             self._words = {
                 path: frozenset(w.decode() for w in _IDENTIFIER.findall(data))
-                for path in self.program.tree.paths
-                if path.partition("/")[2].startswith(self.program.names.startup_files)
+                for path in self.program.startup_files
                 for data in [self.program.tree.data(path)]
                 if any(start in data for start in starts)
             }
@@ -134,14 +132,10 @@ class Startup:
     def _read(self, path: str) -> tuple[Refused, ...]:
         """Every refusal about speculative decoding in a file, in order of place."""
         if path not in self._refused:
-            try:
-                module = self.program.modules.get(path)
-            except SourceError:
-                self._refused[path] = ()
-                return ()
+            module = self.program.modules.try_get(path)
             self._refused[path] = tuple(
                 refused
-                for code in outer_functions(self.program, module)
+                for code in (outer_functions(self.program, module) if module else ())
                 for refused in self._inside(code)
             )
         return self._refused[path]

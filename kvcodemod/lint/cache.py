@@ -19,10 +19,11 @@ from pathlib import Path
 
 import kvcodemod
 from kvcodemod.config import Names
-from kvcodemod.facts.scan import Scan, digest
+from kvcodemod.facts.scan import Scan
 from kvcodemod.findings import Finding, Step
 from kvcodemod.lint.rule import Rule
 from kvcodemod.lint.run import Result
+from kvcodemod.tree.source import digest
 
 FORMAT = 1
 
@@ -67,7 +68,7 @@ class Cache:
     def write(self, result: Result) -> None:
         """Keep a result; a cache that cannot be written is no error."""
         digests = self.scan.digests
-        if result.broken or not self.tree.same(digests, digest):
+        if result.broken or not self.tree.same(digests):
             return
         near = {*result.near, *filter(self._stands_near, self.tree.paths)}
         data = {

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvcodemod.config import DEFAULT_NAMES, Names
-from kvcodemod.facts.modules import parse
 from kvcodemod.facts.scan import Scan
+from kvcodemod.facts.unparsable import broken
 from kvcodemod.lint.cache import Cache
 from kvcodemod.lint.registry import Registry
 from kvcodemod.lint.run import Result, run_rules
 from kvcodemod.tree.locate import Package
-from kvcodemod.tree.source import SourceError, SourceTree
+from kvcodemod.tree.source import SourceTree
 
 
 class NothingToLintError(Exception):
@@ -53,7 +53,9 @@ def lint(
         if cache and not result.failed:
             cache.write(result)
     if not result.pools and not result.broken:
-        result = replace(result, broken=_broken_roots(tree, names))
+        roots = tuple(f"class {name}".encode() for name in names.pool_bases)
+        errors = broken(tree, tree.containing(roots))
+        result = replace(result, broken=tuple(errors))
     if not result.broken:
         _say_if_empty(tree.package, result, names)
     unparsable = scan.unparsable
@@ -64,17 +66,6 @@ def lint(
     if not rules:
         warnings.append("no rule is selected: nothing is checked")
     return Outcome(result, tree, tuple(warnings))
-
-
-def _broken_roots(tree: SourceTree, names: Names) -> tuple[SourceError, ...]:
-    """The files that do not parse and say that they define a root of the pools."""
-    found: list[SourceError] = []
-    for path in tree.containing(tuple(f"class {n}".encode() for n in names.pool_bases)):
-        try:
-            parse(path, tree.text(path).text)
-        except SourceError as error:
-            found.append(error)
-    return tuple(found)
 
 
 def _say_if_empty(package: Package, result: Result, names: Names) -> None:

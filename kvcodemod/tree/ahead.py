@@ -28,7 +28,7 @@ class Ahead:
         self._stream: IO[bytes] | None = None
         self._here: Iterator[Any] | None = None
         self._given = 0
-        count = cores if cores is not None else _cores()
+        count = cores if cores is not None else core_count()
         if count < 2 or not hasattr(os, "fork") or _threads() > 1:
             return  # a copy would have the locks of the other threads, and not these
         read, write = os.pipe()
@@ -80,7 +80,8 @@ class Ahead:
                 os.waitpid(self._pid, 0)
 
 
-def _cores() -> int:
+def core_count() -> int:
+    """The cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
