@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import shutil
 import stat
 from collections.abc import Callable
@@ -38,7 +37,6 @@ class Done:
 def apply(*arguments: str | Path) -> Done:
     """`kvcodemod apply ...`, in this process; no error may end in a traceback."""
     done = CliRunner().invoke(main, ["apply", *map(str, arguments)])
-    gc.enable()  # the command turns it off, for its one short run
     assert done.exception is None or isinstance(done.exception, SystemExit), (
         done.exception
     )

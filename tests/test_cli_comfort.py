@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -184,6 +185,17 @@ def test_the_program_ends_with_the_code_of_its_command(
     assert program.returncode == code
     assert bool(out) == (code == 0)
     assert bool(err) == (code != 0)
+
+
+@pytest.mark.parametrize("name", ["lint", "apply", "matrix"])
+def test_a_caller_keeps_its_garbage_collection(
+    name: str, tree: Path, tmp_path: Path
+) -> None:
+    """Only the program, which ends right behind it, does without."""
+    assert gc.isenabled()
+    target = shape("direct", tmp_path / "shape") if name == "apply" else tree
+    assert run(name, str(target)).code in (0, 1)
+    assert gc.isenabled()
 
 
 @pytest.mark.parametrize("name", ["lint", "apply", "matrix"])

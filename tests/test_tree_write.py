@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from apply_trees import KEYS, LAYERED, apply, shape, snapshot
-from tree_killer import NEW, OLD, PATHS, begin, contents
+from tree_killer import NEW, OLD, PATHS, contents
 
 from kvcodemod.tree import write
 from kvcodemod.tree.locate import Package
@@ -40,10 +39,10 @@ def clean(package: Package) -> None:
     assert not pending(package)
 
 
-def kill(package: Package, task: str) -> list[str]:
+def kill(root: Path, task: str) -> list[str]:
     """The states that deaths at every step of a task leave behind."""
     done = subprocess.run(
-        [sys.executable, str(KILLER), str(package.root), task],
+        [sys.executable, str(KILLER), str(root), task],
         capture_output=True,
         text=True,
     )
@@ -53,7 +52,7 @@ def kill(package: Package, task: str) -> list[str]:
 
 def test_killed_at_any_moment_every_file_is_whole(package: Package) -> None:
     """And the next run finishes, or starts anew where nothing had been begun."""
-    assert kill(package, "write") == [
+    assert kill(package.root, "write") == [
         "new new at the end",
         "new new not pending -> new",
         "new new pending -> new",
@@ -64,7 +63,7 @@ def test_killed_at_any_moment_every_file_is_whole(package: Package) -> None:
 
 
 def test_killed_while_it_puts_everything_back(package: Package) -> None:
-    states = kill(package, "fail")
+    states = kill(package.root, "fail")
     assert "old old at the end" in states
     assert "new old pending -> new" in states
     assert "old old pending -> old" in states  # it had all been put back
@@ -72,7 +71,7 @@ def test_killed_while_it_puts_everything_back(package: Package) -> None:
 
 
 def test_killed_while_it_finishes(package: Package) -> None:
-    states = kill(package, "finish")
+    states = kill(package.root, "finish")
     assert "new new at the end" in states
     assert "new old pending -> new" in states
     assert "new new pending -> new" in states
@@ -211,7 +210,7 @@ def test_edited_while_the_new_files_are_staged(
 
 @pytest.mark.parametrize("path", PATHS)
 def test_edited_after_an_interruption(package: Package, path: str) -> None:
-    begin(package)
+    kill(package.root, "begin")
     (package.parent / path).write_bytes(b"mine")
     before = snapshot(package.root)
     with pytest.raises(WriteError, match="edited since; restore the tree") as caught:
@@ -287,7 +286,7 @@ def test_a_file_system_without_locks(
 
 
 def test_a_pending_write_is_finished_first(package: Package) -> None:
-    begin(package)
+    kill(package.root, "begin")
     with pytest.raises(WriteError, match="an earlier apply was interrupted"):
         write_all(package, contents(package), OLD)
     assert finish_pending(package) == (PATHS[1],)
@@ -322,18 +321,7 @@ def test_apply_after_a_kill_finishes_and_says_so(tmp_path: Path) -> None:
     package = shape("direct", tmp_path)
     expected = shape("direct", tmp_path / "other")
     assert apply(expected).code == 0
-    child = os.fork()
-    if child == 0:
-        real: Callable[[Path, Path], None] = write._replace
-
-        def dying(source: Path, target: Path) -> None:
-            real(source, target)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        write._replace = dying
-        apply(package)
-        os._exit(0)
-    os.waitpid(child, 0)
+    kill(package, "apply")
     half = snapshot(package)
     assert len({half[p] == snapshot(expected)[p] for p in (KEYS, LAYERED)}) == 2
     for dry in ("--check", "--diff"):

@@ -1,8 +1,12 @@
 """Writes files, dies by SIGKILL at every step in turn, and checks what is left.
 
-A small program of its own, as it forks hundreds of times. Arguments: a package folder
-and a task: `write`, `fail` (a write that is put back) or `finish` (an interrupted one).
-Ends with 0 and prints which states it met, or with a traceback.
+A small program of its own, as it forks hundreds of times, and as the process of the
+tests can have grown too large for a copy of it. Arguments: a package folder and a task:
+
+- `write`, `fail` (a write that is put back) or `finish` (an interrupted one): ends with
+  0 and prints which states it met, or with a traceback;
+- `begin`: leaves a write behind that was killed between its two files;
+- `apply`: `kvcodemod apply`, which is killed behind the first file that it replaces.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kvcodemod.cli import main
 from kvcodemod.tree import write
 from kvcodemod.tree.locate import Package
 
@@ -87,20 +92,34 @@ def in_fork(task: Callable[[], None]) -> int | None:
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
 
 
+def die_at_second_file() -> None:
+    real, done = write._replace, []
+
+    def dying(source: Path, target: Path) -> None:
+        if done:
+            os.kill(os.getpid(), signal.SIGKILL)
+        done.append(target)
+        real(source, target)
+
+    write._replace = dying
+
+
 def begin(package: Package) -> None:
     """Leave a write behind that was killed between its two files."""
 
     def task() -> None:
-        real, done = write._replace, []
-
-        def dying(source: Path, target: Path) -> None:
-            if done:
-                os.kill(os.getpid(), signal.SIGKILL)
-            done.append(target)
-            real(source, target)
-
-        write._replace = dying
+        die_at_second_file()
         write.write_all(package, OLD, NEW)
+
+    assert in_fork(task) is None
+
+
+def kill_apply(package: Package) -> None:
+    """Leave an apply behind that was killed between its first two files."""
+
+    def task() -> None:
+        die_at_second_file()
+        main(["apply", str(package.root)])
 
     assert in_fork(task) is None
 
@@ -155,10 +174,12 @@ def one(package: Package, task: str, at: int) -> tuple[str, bool]:
     return f"{state}{kind} -> {'new' if after == NEW else 'old'}", False
 
 
-def main(folder: str, task: str) -> None:
+def run(folder: str, task: str) -> None:
     os.fsync = no_fsync  # type: ignore[assignment]
     root = Path(folder)
     package = Package(root, root.parent, None)
+    if task in ("begin", "apply"):
+        return begin(package) if task == "begin" else kill_apply(package)
     states: dict[str, int] = {}
     for at in range(1, 2000):
         state, alive = one(package, task, at)
@@ -170,4 +191,4 @@ def main(folder: str, task: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    run(*sys.argv[1:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -82,7 +81,6 @@ def command(
 
     All files change or none does. A second run changes nothing.
     """
-    gc.disable()  # one short run that keeps what it allocates
     dry = diff or check or patch is not None
     if verify and dry:
         raise click.UsageError("--verify needs the tree written: not with a dry run")

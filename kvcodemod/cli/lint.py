@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from contextlib import closing
 from pathlib import Path
 
@@ -91,7 +90,6 @@ def command(
         raise click.UsageError("--accept-new adds to a baseline: give --write-baseline")
     if write_baseline and baseline and write_baseline != baseline:
         raise click.UsageError("--write-baseline is the baseline: not with another one")
-    gc.disable()  # one short run that keeps what it allocates
     package = package_of(path, installed)
     try:
         settings = load_settings(package.root, config, _known).with_options(
