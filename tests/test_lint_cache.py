@@ -12,6 +12,7 @@ from lint_trees import files
 from trees import write_tree
 
 from kvcodemod.cli import main
+from kvcodemod.facts import unparsable
 from kvcodemod.lint import session
 
 
@@ -87,6 +88,48 @@ def test_what_may_have_a_say(
     target.parent.mkdir(exist_ok=True)
     target.write_text(text)
     _lint(folder)
+    assert len(runs) == 2
+
+
+BROKEN = "def broken(:\n"
+
+
+def _unparsable(folder: Path) -> list[str]:
+    """The files under `test/` that a run names as such."""
+    done = CliRunner().invoke(main, ["lint", str(folder)])
+    said = [text for text in done.stderr.splitlines() if "does not parse" in text]
+    return [text.split(":")[2].strip().rpartition("/")[2] for text in said]
+
+
+def test_what_does_not_parse_is_told_again(tmp_path: Path, runs: list[int]) -> None:
+    folder = _tree(tmp_path)
+    place = folder / "sglang/test"
+    place.mkdir()
+    for name, text in (("a", BROKEN), ("b", "x = 1\n"), ("c", BROKEN), ("d", BROKEN)):
+        (place / f"{name}.py").write_text(text)
+    assert _unparsable(folder) == ["a.py", "c.py", "d.py"]
+    assert _unparsable(folder) == ["a.py", "c.py", "d.py"]
+    (place / "a.py").write_text("x = 1\n")
+    (place / "b.py").write_text(BROKEN)
+    (place / "c.py").unlink()
+    assert _unparsable(folder) == ["b.py", "d.py"]
+    assert len(runs) == 1
+
+
+def test_a_tree_that_has_become_large_is_looked_at_anew(
+    tmp_path: Path, runs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other files are parsed in it."""
+    folder = _tree(tmp_path)
+    large = folder / "sglang/srt/models/llama.py"
+    large.write_text("this was wrong\n" + "# more\n" * 1000)
+    _lint(folder)
+    size = sum(path.stat().st_size for path in folder.rglob("*.py"))
+    monkeypatch.setattr(unparsable, "SMALL_TREE", size)
+    assert _unparsable(folder) == ["llama.py"]
+    assert len(runs) == 1
+    (folder / "sglang/srt/models/new.py").write_text("x = 1\n")
+    assert _unparsable(folder) == []
     assert len(runs) == 2
 
 

@@ -15,6 +15,7 @@ from releases import copy_of, pristine
 from kvcodemod.cli import main
 from kvcodemod.config import DEFAULT_NAMES
 from kvcodemod.facts.reach import Reach
+from kvcodemod.facts.unparsable import SMALL_FILE
 from kvcodemod.findings import Finding
 from kvcodemod.lint.run import run_rules
 from kvcodemod.tree.locate import find_package
@@ -140,6 +141,23 @@ def test_silent_about_the_family_after_apply(version: str, tmp_path: Path) -> No
     family = re.compile(r"MiniMax")
     for finding in lint(home):
         assert not any(family.search(name) for name in finding.affected), finding
+
+
+@pytest.mark.slow
+def test_what_has_no_say_and_does_not_parse_is_named(tmp_path: Path) -> None:
+    home = copy_of("0.5.23", tmp_path)
+    before = CliRunner().invoke(main, ["lint", str(home), "--no-cache"])
+    assert "does not parse" not in before.stderr
+    models = home / "srt/models"
+    (models / "new.py").write_text("this was wrong\n")
+    for name, more in (("llama", "\n<<<<<<< ours\n"), ("grok", "\nx = (1,\n")):
+        path = models / f"{name}.py"
+        assert path.stat().st_size > SMALL_FILE
+        path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
+    after = CliRunner().invoke(main, ["lint", str(home), "--no-cache"])
+    assert (after.exit_code, after.stdout) == (before.exit_code, before.stdout)
+    said = re.findall(r"sglang/srt/models/(\w+)\.py:\d+: does not parse", after.stderr)
+    assert said == ["grok", "llama", "new"]
 
 
 @pytest.mark.slow

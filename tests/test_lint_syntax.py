@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,68 @@ def test_it_is_named_with_its_line_and_nothing_else_changes(
         assert "warning: sglang/test/notes.py:3: does not parse" in done.stderr
 
 
-def test_a_large_tree_is_not_parsed_for_it(
-    trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+PADDING = "# more\n" * 1000
+MARKERS = "x = 1\n<<<<<<< ours\nx = 2\n=======\nx = 3\n>>>>>>> theirs\n"
+BROKEN_FILES = [
+    pytest.param(BROKEN.encode(), 3, id="bracket"),
+    pytest.param(b"x = [1,\n2\n", 1, id="list"),
+    pytest.param(b"x = {1: 2\n", 1, id="dict"),
+    pytest.param(b'x = 1\n"""words\n', 2, id="long string"),
+    pytest.param(b"x = 1\n'''words\n", 2, id="other long string"),
+    pytest.param(MARKERS.encode(), 2, id="merge"),
+    pytest.param(b"x = 1\n\0\n", None, id="nul"),
+    pytest.param(b"x = 1\ny = '\xff'\n", 2, id="encoding"),
+]
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small trees count as large ones."""
+    monkeypatch.setattr(unparsable, "SMALL_TREE", 10)
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize(("data", "line"), BROKEN_FILES)
+@pytest.mark.parametrize("long", [False, True])
+def test_a_large_tree(
+    data: bytes, line: int | None, long: bool, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(unparsable, "SMALL", 10)
-    done = lint(trees[1], "--no-cache")
-    assert "does not parse" not in done.stderr
+    folder = write_tree(tmp_path, files())
+    (folder / "sglang/notes.py").write_bytes(data + PADDING.encode() * long)
+    found = [text for text in lint(folder).stderr.splitlines() if "notes.py" in text]
+    assert len(found) == 1
+    assert f"sglang/notes.py:{f'{line}:' if line else ''} " in found[0]
+    assert "it has no say, so it was passed over" in found[0]
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_file_of_a_large_tree_has_to_look_broken(tmp_path: Path) -> None:
+    text = "this was wrong\n"
+    more = {"short.py": text, "long.py": text + PADDING}
+    found = lint(write_tree(tmp_path, {**files(), **more})).stderr
+    assert "sglang/short.py:1: does not parse" in found
+    assert "long.py" not in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = '(' + \"[\"  # {\n",
+        'x = """([{\n"""\ny = "\\"(" + "\\\\" + "]"\n',
+        "x = '''([{\"\n'''\ny = '\\'(' + \"it's [\"\n",
+        "x = '\\\n('  # it goes on\n",
+    ],
+)
+def test_brackets_in_strings_and_comments_do_not_look_broken(text: str) -> None:
+    """Else hundreds of SGLang's files would be parsed."""
+    ast.parse(text)
+    assert not unparsable.looks_broken(text.encode())
+
+
+@pytest.mark.usefixtures("large")
+def test_what_only_looks_broken_is_no_warning(tmp_path: Path) -> None:
+    text = f'# coding: latin-1\nx = \'\xff\'  # """\n{PADDING}'
+    folder = write_tree(tmp_path, files())
+    (folder / "sglang/notes.py").write_bytes(text.encode("latin-1"))
+    assert unparsable.looks_broken(text.encode("latin-1"))
+    assert "notes.py" not in lint(folder).stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 from kvcodemod.config import Names
 from kvcodemod.facts.headers import Candidates, Search
-from kvcodemod.facts.unparsable import unparsable
+from kvcodemod.facts.unparsable import is_small, unparsable
 from kvcodemod.facts.value_lines import lines_of_values
 from kvcodemod.tree.ahead import Ahead
 from kvcodemod.tree.source import SourceTree, digest
@@ -35,25 +35,27 @@ class Scan:
         self._ahead.close()
 
     @cached_property
-    def digests(self) -> dict[str, str]:
-        """File -> the hash of its bytes; empty if not asked for."""
-        found = self._ahead.next()
+    def _read(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._ahead.next()
         self.tree.unread.update(found["unread"])
         self.tree.know((MARK,), found["marked"])
-        digests: dict[str, str] = found["digests"]
+        return found
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """File -> the hash of its bytes; empty if not asked for."""
+        digests: dict[str, str] = self._read["digests"]
         return digests
 
-    @cached_property
-    def unparsable(self) -> list[str]:
-        """A message for each file of a small tree that does not parse."""
-        _ = self.digests
-        messages: list[str] = self._ahead.next()
-        return messages
+    @property
+    def small(self) -> bool:
+        """Whether every file is looked at to see if it parses."""
+        return bool(self._read["small"])
 
     @cached_property
     def sure(self) -> tuple[str, ...]:
         """Files that can define a pool or an allocator for all that is known so far."""
-        _ = self.unparsable
+        _ = self._read
         return tuple(self._ahead.next())
 
     @cached_property
@@ -75,17 +77,26 @@ class Scan:
         lines: dict[str, list[int]] = self._ahead.next()
         return lines
 
+    @cached_property
+    def unparsable(self) -> dict[str, str]:
+        """File -> a message, for files that were looked at and do not parse."""
+        _ = self.lines
+        messages: dict[str, str] = self._ahead.next()
+        return messages
+
 
 def _steps(tree: SourceTree, names: Names, hashed: bool) -> Iterator[Any]:
     tree.read_all()
+    small = is_small(tree)
     yield {
         "digests": {p: digest(tree.data(p)) for p in tree.paths} if hashed else {},
         "marked": [path for path in tree.paths if MARK in tree.data(path)],
         "unread": tree.unread,
+        "small": small,
     }
-    yield unparsable(tree)
     search = Search(tree, (*names.pool_bases, *names.allocator_bases))
     yield search.files()
     found = search.candidates()
     yield {**asdict(found), "names": sorted(found.names)}
     yield lines_of_values(tree, found.names, names.test_folders, found.near)
+    yield unparsable(tree, tree.paths, small)

@@ -14,12 +14,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import kvcodemod
 from kvcodemod.config import Names
 from kvcodemod.facts.scan import Scan
+from kvcodemod.facts.unparsable import unparsable
 from kvcodemod.findings import Finding, Step
 from kvcodemod.lint.rule import Rule
 from kvcodemod.lint.run import Result
@@ -52,9 +53,18 @@ class Cache:
             before: dict[str, str] = data["files"]
             near: list[str] = data["near"]
             parts = [str(part).encode() for part in data["parts"]]
-            if not self._unchanged(before, frozenset(near), parts):
+            now = self.scan.digests
+            changed = {p for p in {*now, *before} if now.get(p) != before.get(p)}
+            if self._matter(changed, frozenset(near), parts):
                 return None
-            return _result(data["result"])
+            result = _result(data["result"])
+            if not changed:
+                return result
+            if data["small"] is not self.scan.small:
+                return None
+            said = {p: m for p, m in result.unparsable.items() if p not in changed}
+            said |= unparsable(self.tree, changed & now.keys(), self.scan.small)
+            return replace(result, unparsable=said)
         except (
             OSError,
             ValueError,
@@ -77,6 +87,7 @@ class Cache:
             "files": digests,
             "near": sorted(near),
             "parts": list(result.parts),
+            "small": self.scan.small,
             "result": _as_data(result),
         }
         with contextlib.suppress(OSError):
@@ -86,14 +97,11 @@ class Cache:
                 json.dump(data, stream)
             Path(name).replace(self.file)
 
-    def _unchanged(
-        self, before: dict[str, str], near: frozenset[str], parts: list[bytes]
+    def _matter(
+        self, changed: set[str], near: frozenset[str], parts: list[bytes]
     ) -> bool:
         now = self.scan.digests
-        if now == before:
-            return True
-        changed = {p for p in {*now, *before} if now.get(p) != before.get(p)}
-        return not any(
+        return any(
             path in near or (path in now and self._is_near(path, parts))
             for path in changed
         )
@@ -143,6 +151,7 @@ def _as_data(result: Result) -> dict[str, object]:
         "pools": result.pools,
         "entries": result.entries,
         "entry_files": result.entry_files,
+        "unparsable": result.unparsable,
     }
 
 
@@ -152,8 +161,8 @@ def _result(data: dict[str, object]) -> Result:
     Raises:
         TypeError, ValueError, KeyError: it is not what was written.
     """
-    findings = data["findings"]
-    if not isinstance(findings, list):
+    findings, messages = data["findings"], data["unparsable"]
+    if not isinstance(findings, list) or not isinstance(messages, dict):
         raise TypeError
     return Result(
         findings=tuple(_finding(item) for item in findings),
@@ -164,6 +173,7 @@ def _result(data: dict[str, object]) -> Result:
         entry_files=int(str(data["entry_files"])),
         parts=(),
         near=(),
+        unparsable={str(p): str(m) for p, m in messages.items()},
     )
 
 

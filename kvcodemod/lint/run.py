@@ -26,6 +26,8 @@ class Result:
         entry_files: how many files there are in those folders.
         parts: pieces of text one of which stands in every file that names a pool;
         near: these files, and some others.
+        unparsable: file -> a message, for files that have no say and do not parse, as
+            far as they were looked at.
     """
 
     findings: tuple[Finding, ...]
@@ -36,6 +38,7 @@ class Result:
     entry_files: int
     parts: tuple[str, ...]
     near: tuple[str, ...]
+    unparsable: dict[str, str]
 
 
 def run_rules(
@@ -69,6 +72,7 @@ def run_rules(
         ),
         parts=reach.program.parts,
         near=tuple(sorted(reach.program.near)),
+        unparsable=scan.unparsable if scan and not broken else {},
     )
 
 

@@ -58,11 +58,9 @@ def lint(
         result = replace(result, broken=tuple(errors))
     if not result.broken:
         _say_if_empty(tree.package, result, names)
-    unparsable = scan.unparsable
     warnings = [f"rule not loaded: {problem}" for problem in registry.broken]
     warnings += [f"{path}: {reason}" for path, reason in sorted(tree.unread.items())]
-    if not result.broken:
-        warnings += unparsable
+    warnings += [result.unparsable[path] for path in sorted(result.unparsable)]
     if not rules:
         warnings.append("no rule is selected: nothing is checked")
     return Outcome(result, tree, tuple(warnings))
