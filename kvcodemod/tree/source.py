@@ -9,6 +9,7 @@ import stat
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,13 @@ from kvcodemod.tree.locate import Package
 
 LARGEST = 16 * 1024 * 1024
 """Bytes; a larger file is not source that a person edits, and it is named, not read."""
+
+
+_CHUNK = 64 * 1024
+
+
+class _UnreadError(Exception):
+    """Why a file was not read."""
 
 
 class SourceError(Exception):
@@ -78,6 +86,10 @@ class SourceTree:
         """Where a relative path stands on disk."""
         return self.package.parent / path
 
+    @cached_property
+    def _home(self) -> str:
+        return str(self.package.parent)
+
     def data(self, path: str) -> bytes:
         """The bytes of a file; empty, and noted in `unread`, where there are none."""
         if path not in self._bytes:
@@ -85,17 +97,9 @@ class SourceTree:
         return self._bytes[path]
 
     def read_all(self) -> None:
-        """Read every file now, two at a time: it is faster than one after the other."""
-        from concurrent.futures import ThreadPoolExecutor  # most runs read few files
-
-        missing = [path for path in self.paths if path not in self._bytes]
-        halves = missing[::2], missing[1::2]
-        with ThreadPoolExecutor(2) as pool:
-            for half in pool.map(self._read_some, halves):
-                self._bytes.update(half)
-
-    def _read_some(self, paths: list[str]) -> dict[str, bytes]:
-        return {path: self._read(path) for path in paths}
+        """Read every file now."""
+        for path in self.paths:
+            self.data(path)
 
     def containing(self, parts: tuple[bytes, ...]) -> tuple[str, ...]:
         """The files that contain one of some pieces of text, in order."""
@@ -181,19 +185,36 @@ class SourceTree:
     def _read(self, path: str) -> bytes:
         try:
             # O_NONBLOCK: opening a FIFO that is named like a source file must not hang
-            handle = os.open(self.absolute(path), os.O_RDONLY | os.O_NONBLOCK)
-            with os.fdopen(handle, "rb") as stream:
-                if not stat.S_ISREG(os.fstat(handle).st_mode):
-                    self.unread[path] = "not a regular file"
-                    return b""
-                data = stream.read(LARGEST + 1)
+            handle = os.open(f"{self._home}/{path}", os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                return _content(handle)
+            finally:
+                os.close(handle)
+        except _UnreadError as error:
+            self.unread[path] = str(error)
         except OSError as error:
             self.unread[path] = error.strerror or str(error)
-            return b""
-        if len(data) > LARGEST:
-            self.unread[path] = f"larger than {LARGEST} bytes: not read"
-            return b""
-        return data
+        return b""
+
+
+def _content(handle: int) -> bytes:
+    """All bytes of an open file; each call gets the memory for what there is to read.
+
+    To ask for `LARGEST` bytes at once costs more than the reading.
+
+    Raises:
+        _UnreadError: it is no file, or too large.
+        OSError: it cannot be read.
+    """
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        raise _UnreadError("not a regular file")
+    data = os.read(handle, min(status.st_size, LARGEST) + 1)
+    while len(data) <= LARGEST and (more := os.read(handle, _CHUNK)):
+        data += more  # it has grown, or reading was cut short
+    if len(data) > LARGEST:
+        raise _UnreadError(f"larger than {LARGEST} bytes: not read")
+    return data
 
 
 def digest(data: bytes) -> str:
