@@ -9,6 +9,7 @@ from typing import Literal
 from kvcodemod.config import DEFAULT_NAMES, Names
 from kvcodemod.facts.bodies import Verdict
 from kvcodemod.facts.classes import ClassTable, pool_table
+from kvcodemod.facts.depth import too_deep
 from kvcodemod.facts.modules import Modules
 from kvcodemod.facts.roles import Role, roles
 from kvcodemod.facts.uses import uses_of
@@ -60,6 +61,13 @@ def build_matrix(
             defines, dunders left out.
         names: what a pool is called.
     """
+    try:
+        return _build(tree, wanted, names)
+    except RecursionError:
+        return Matrix((), (), (too_deep(tree),))
+
+
+def _build(tree: SourceTree, wanted: Iterable[str], names: Names) -> Matrix:
     table, pools = pool_table(Modules(tree), names)
     methods = tuple(dict.fromkeys(wanted)) or _defined(table, pools)
     uses = uses_of(table, pools, names.test_folders)

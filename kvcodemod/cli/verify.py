@@ -21,6 +21,7 @@ from kvcodemod.config import Names
 from kvcodemod.facts.builds import Build
 from kvcodemod.facts.classes import pool_table
 from kvcodemod.facts.composite import Composites
+from kvcodemod.facts.depth import too_deep
 from kvcodemod.facts.family import family
 from kvcodemod.facts.modules import Modules
 from kvcodemod.report.proof_json import render
@@ -113,6 +114,13 @@ def _prove(
 
 
 def _wrappers(tree: SourceTree) -> list[Wrapper]:
+    try:
+        return _found(tree)
+    except RecursionError:
+        raise too_deep(tree) from None
+
+
+def _found(tree: SourceTree) -> list[Wrapper]:
     names = Names()
     table, pools = pool_table(Modules(tree), names)
     if table.broken:

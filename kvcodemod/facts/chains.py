@@ -140,7 +140,14 @@ class Chains:
 
     def _follow(self, code: Code) -> Iterator[Code]:
         """Read one function; yields the functions whose parameters grew."""
-        calls, edges = self._read(code)
+        try:
+            calls, edges = self._read(code)
+        except RecursionError:
+            reason = (
+                "nested too deeply, or leads on in too long a chain, to be followed"
+            )
+            self.broken.append(SourceError(code.path, code.node.lineno, reason))
+            return
         self.calls[code.key] = calls
         self._out[code.key] = edges
         for edge in edges:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 from kvcodemod.config import Names
@@ -142,17 +144,9 @@ class ClassTable:
                 qualname=qualname,
                 path=path,
                 line=node.lineno,
-                bases=tuple(self._bases(module, node)),
+                bases=bases_of(self.modules, module, node),
                 methods=tuple(_methods(qualname, path, node)),
             )
-
-    def _bases(self, module: Module, node: ast.ClassDef) -> Iterable[str]:
-        for base in node.bases:
-            if isinstance(base, ast.Subscript):  # Generic[T]
-                base = base.value
-            name = dotted(base)
-            if name:
-                yield self.modules.resolve(module, name)
 
     def node(self, qualname: str) -> tuple[Module, ast.ClassDef]:
         """The module and the syntax of a class."""
@@ -168,13 +162,11 @@ class ClassTable:
         A class whose bases contradict each other (Python would refuse it) gets the
         depth-first order.
         """
-        if qualname not in self._mro:
-            self._mro[qualname] = (qualname,)  # a cycle ends here
-            known = self.classes.get(qualname)
-            bases = known.bases if known else ()
-            lists = [list(self.mro(base)) for base in bases] + [list(bases)]
-            self._mro[qualname] = (qualname, *c3_merge(lists))
-        return self._mro[qualname]
+        return c3_order(qualname, self._bases_of, self._mro)
+
+    def _bases_of(self, qualname: str) -> tuple[str, ...]:
+        known = self.classes.get(qualname)
+        return known.bases if known else ()
 
     def lookup(self, qualname: str, method: str, after: str = "") -> Method | None:
         """The method that an instance of the class gets; `after` a class as super()."""
@@ -189,7 +181,15 @@ class ClassTable:
 
     def below(self, qualname: str) -> tuple[str, ...]:
         """The class and all its subclasses, sorted."""
-        return tuple(sorted(n for n in self.classes if qualname in self.mro(n)))
+        return self._below.get(qualname, ())
+
+    @cached_property
+    def _below(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = {}
+        for name in sorted(self.classes):
+            for base in dict.fromkeys(self.mro(name)):
+                found.setdefault(base, []).append(name)
+        return {name: tuple(below) for name, below in found.items()}
 
 
 def pool_table(modules: Modules, names: Names) -> tuple[ClassTable, tuple[str, ...]]:
@@ -281,18 +281,58 @@ def params_of(node: Function) -> Iterable[Param]:
         yield Param(spec.kwarg.arg, "kwargs", None)
 
 
-def c3_merge(lists: list[list[str]]) -> list[str]:
+def bases_of(modules: Modules, module: Module, node: ast.ClassDef) -> tuple[str, ...]:
+    """The qualified names of the bases of a class, as far as they are names."""
+    found: list[str] = []
+    for base in node.bases:
+        name = dotted(base.value if isinstance(base, ast.Subscript) else base)
+        if name:  # `Generic[T]` is one, a call is none
+            found.append(modules.resolve(module, name))
+    return tuple(found)
+
+
+def c3_order(
+    qualname: str,
+    bases_of: Callable[[str], Sequence[str]],
+    orders: dict[str, tuple[str, ...]],
+) -> tuple[str, ...]:
+    """The C3 order of a class, the class first; `orders` are those known, and grows.
+
+    Without recursion, as a tree may have a chain of any length. A cycle ends at the
+    class that it comes back to.
+    """
+    if qualname not in orders:
+        todo = [qualname]
+        while todo:
+            name = todo[-1]
+            orders.setdefault(name, (name,))
+            bases = bases_of(name)
+            new = next((base for base in bases if base not in orders), None)
+            if new is not None:
+                todo.append(new)
+                continue
+            merged = c3_merge([*(orders[base] for base in bases), bases])
+            orders[name] = (name, *merged)
+            todo.pop()
+    return orders[qualname]
+
+
+def c3_merge(lists: Iterable[Iterable[str]]) -> list[str]:
     """The C3 merge; falls back to first-come order where there is no solution."""
     result: list[str] = []
-    lists = [items for items in lists if items]
-    while lists:
-        for items in lists:
-            head = items[0]
-            if not any(head in other[1:] for other in lists):
-                break
-        else:
-            head = lists[0][0]
+    queues = [deque(dict.fromkeys(items)) for items in lists]
+    queues = [queue for queue in queues if queue]
+    later = Counter(name for queue in queues for name in islice(queue, 1, None))
+    while queues:
+        head = next((q[0] for q in queues if not later[q[0]]), queues[0][0])
         result.append(head)
-        lists = [[x for x in items if x != head] for items in lists]
-        lists = [items for items in lists if items]
+        for queue in queues:
+            if queue[0] == head:
+                queue.popleft()
+                if queue:
+                    later[queue[0]] -= 1
+            elif later[head] and head in queue:  # they contradict each other
+                queue.remove(head)
+                later[head] -= 1
+        queues = [queue for queue in queues if queue]
     return result

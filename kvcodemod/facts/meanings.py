@@ -7,7 +7,7 @@ import ast
 from kvcodemod.facts.bodies import walk_all
 from kvcodemod.facts.built import Built
 from kvcodemod.facts.fields import Fields
-from kvcodemod.facts.modules import Function, dotted
+from kvcodemod.facts.modules import Function, dotted, parse_annotation
 from kvcodemod.facts.narrowing import subject_of
 from kvcodemod.facts.options import Option, Options
 from kvcodemod.facts.program import Code, Program
@@ -49,9 +49,8 @@ class Meanings:
         if node is None:
             return NOTHING
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            try:
-                node = ast.parse(node.value, mode="eval").body
-            except (SyntaxError, ValueError):
+            node = parse_annotation(node.value)
+            if node is None:
                 return NOTHING
         if isinstance(node, ast.BinOp):
             return join(self.annotated(code, n) for n in (node.left, node.right))
@@ -89,10 +88,10 @@ class Meanings:
     def _within(self, code: Code, node: ast.expr) -> frozenset[str]:
         """Every class, sub-pools included, that fits an annotation."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            try:
-                node = ast.parse(node.value, mode="eval").body
-            except (SyntaxError, ValueError):
+            parsed = parse_annotation(node.value)
+            if parsed is None:
                 return frozenset()
+            node = parsed
         found: set[str] = set()
         for part in walk_all(node):
             name = dotted(part) if isinstance(part, ast.Name | ast.Attribute) else None

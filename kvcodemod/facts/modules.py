@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kvcodemod.tree.source import SourceError, SourceTree
@@ -26,12 +28,30 @@ def parse(path: str, text: str) -> ast.Module:
         SourceError: the file does not parse, with the line.
     """
     try:
-        return ast.parse(text)
+        with _no_warnings():
+            return ast.parse(text)
     except SyntaxError as error:
         raise SourceError(path, error.lineno, f"does not parse: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error) or "nested too deeply"
         raise SourceError(path, None, f"does not parse: {reason}") from error
+
+
+def parse_annotation(text: str) -> ast.expr | None:
+    """The syntax of an annotation that is written as a string; None if it has none."""
+    try:
+        with _no_warnings():
+            return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Python's own word on a target, such as on an invalid escape, is not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 _LINE_END = re.compile(r"\r\n|\r|\n")

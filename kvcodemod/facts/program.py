@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kvcodemod.config import Names
-from kvcodemod.facts.classes import ClassTable, c3_merge
+from kvcodemod.facts.classes import ClassTable, bases_of, c3_order
 from kvcodemod.facts.helpers import helper_files
-from kvcodemod.facts.modules import Function, Module, Modules, dotted
+from kvcodemod.facts.modules import Function, Module, Modules
 from kvcodemod.facts.options import Options, located
 from kvcodemod.facts.roles import Role, roles
 from kvcodemod.facts.scan import Scan
@@ -249,19 +249,15 @@ class Program:
         """The C3 order of any class of the tree."""
         if qualname in self.table.classes:
             return self.table.mro(qualname)
-        if qualname not in self._orders:
-            self._orders[qualname] = (qualname,)
-            found = self.class_of(qualname)
-            bases: list[str] = []
-            if found:
-                for base in found[1].bases:
-                    part = base.value if isinstance(base, ast.Subscript) else base
-                    name = dotted(part)
-                    if name:
-                        bases.append(self.modules.resolve(found[0], name))
-            lists = [list(self.order(base)) for base in bases] + [bases]
-            self._orders[qualname] = (qualname, *c3_merge(lists))
-        return self._orders[qualname]
+        return c3_order(qualname, self._bases_of, self._orders)
+
+    def _bases_of(self, qualname: str) -> tuple[str, ...]:
+        found = self.class_of(qualname)
+        bases = bases_of(self.modules, *found) if found else ()
+        for base in bases:
+            if base in self.table.classes:
+                self._orders[base] = self.table.mro(base)
+        return bases
 
     def method(self, qualname: str, name: str, after: str = "") -> Code | None:
         """The method that an instance of the class gets; `after` as for super()."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kvcodemod.config import DEFAULT_NAMES, Names
+from kvcodemod.facts.depth import too_deep
 from kvcodemod.facts.reach import Reach
 from kvcodemod.facts.scan import Scan
 from kvcodemod.findings import Finding, in_order
@@ -52,14 +53,11 @@ def run_rules(
     A rule that raises is named in `failed` and does not take the others with it.
     """
     reach = Reach(tree, names, scan)
-    found: list[Finding] = []
-    failed: list[str] = []
-    broken = reach.broken
-    for rule in () if broken else rules:
-        try:
-            found.extend(_checked(rule.check(reach)))
-        except Exception as error:  # a plugin may fail in any way
-            failed.append(f"{rule.code}: {type(error).__name__}: {error}")
+    try:
+        broken = reach.broken
+        found, failed = ([], []) if broken else _run(rules, reach)
+    except RecursionError:
+        return Result((), (too_deep(tree),), (), 0, 0, 0, (), (), {})
     return Result(
         findings=in_order(found),
         broken=broken,
@@ -74,6 +72,19 @@ def run_rules(
         near=tuple(sorted(reach.program.near)),
         unparsable=scan.unparsable if scan and not broken else {},
     )
+
+
+def _run(rules: Iterable[Rule], reach: Reach) -> tuple[list[Finding], list[str]]:
+    found: list[Finding] = []
+    failed: list[str] = []
+    for rule in rules:
+        try:
+            found.extend(_checked(rule.check(reach)))
+        except RecursionError:
+            failed.append(f"{rule.code}: {too_deep(reach.tree)}")
+        except Exception as error:  # a plugin may fail in any way
+            failed.append(f"{rule.code}: {type(error).__name__}: {error}")
+    return found, failed
 
 
 def _checked(items: Iterable[Finding]) -> list[Finding]:

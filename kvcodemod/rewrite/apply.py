@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kvcodemod.facts.depth import too_deep
 from kvcodemod.facts.modules import Modules
 from kvcodemod.rewrite.check import check_texts, check_tree
 from kvcodemod.rewrite.edits import Plan
@@ -13,7 +14,6 @@ from kvcodemod.rewrite.engine import edit_text
 from kvcodemod.rewrite.options import Options
 from kvcodemod.rewrite.patch import make_patch
 from kvcodemod.rewrite.plan import make_plan
-from kvcodemod.rewrite.refusal import RefusedError
 from kvcodemod.tree.source import SourceTree
 from kvcodemod.tree.write import write_all
 
@@ -36,9 +36,8 @@ def prepare(tree: SourceTree, options: Options) -> Rewrite:
     """
     try:
         plan = make_plan(tree, options)
-    except RecursionError as error:
-        reason = "an expression in some file is nested too deeply"
-        raise RefusedError(str(tree.package.root), 0, reason) from error
+    except RecursionError:
+        raise too_deep(tree) from None
     old: dict[str, bytes] = {}
     new: dict[str, bytes] = {}
     for path in sorted({edit.path for edit in plan.edits}):
