@@ -10,7 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from releases import cache_dir, copy_of
+from releases import cache_dir, copy_of, wheel_of
 
 from kvcodemod.verify.subject import CallSite, Wrapper
 
@@ -41,8 +41,7 @@ def importable_copy(version: str, into: Path) -> Path:
     `copy_of` leaves out.
     """
     package = copy_of(version, into)
-    (wheel,) = (cache_dir() / "wheels").glob(f"sglang-{version}-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(wheel_of(version)) as archive:
         names = [n for n in archive.namelist() if "/csrc/" in n or "/include/" in n]
         archive.extractall(into, [n for n in names if n.startswith("sglang/")])
         meta = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]

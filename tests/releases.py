@@ -28,6 +28,28 @@ def cache_dir() -> Path:
     return path
 
 
+def wheel_of(version: str) -> Path:
+    """The wheel of a release, fetched if it is not there.
+
+    Raises:
+        RuntimeError: the package index has no such wheel, or cannot be reached.
+    """
+    wheels = cache_dir() / "wheels"
+    pattern = f"sglang-{version}-*.whl"
+    if found := sorted(wheels.glob(pattern)):
+        return found[0]
+    wheels.mkdir(exist_ok=True)
+    partial = wheels / f"partial.{os.getpid()}"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command += ["--only-binary=:all:", "--dest", str(partial), f"sglang=={version}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    for wheel in partial.glob(pattern):
+        whole = wheel.replace(wheels / wheel.name)  # another worker may wait for it
+        shutil.rmtree(partial)
+        return whole
+    raise RuntimeError(f"sglang {version} cannot be fetched: {done.stderr[-800:]}")
+
+
 def pristine(version: str) -> Path:
     """The folder with the untouched `sglang/` package of a release: never edit it.
 
@@ -37,16 +59,10 @@ def pristine(version: str) -> Path:
     home = cache_dir() / f"sglang-{version}-tree"
     if (home / ".complete").exists():
         return home
-    wheels = cache_dir() / "wheels"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--only-binary=:all:", "--dest", str(wheels), f"sglang=={version}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    found = sorted(wheels.glob(f"sglang-{version}-*.whl"))
-    if not found:
-        raise RuntimeError(f"sglang {version} cannot be fetched: {done.stderr[-800:]}")
+    found = wheel_of(version)
     partial = home.with_name(f"{home.name}.partial.{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
-    with zipfile.ZipFile(found[0]) as wheel:
+    with zipfile.ZipFile(found) as wheel:
         names = [n for n in wheel.namelist() if not n.endswith(".so")]
         wheel.extractall(partial, names)
     (partial / ".complete").touch()
