@@ -41,7 +41,7 @@ def importable_copy(version: str, into: Path) -> Path:
     `copy_of` leaves out.
     """
     package = copy_of(version, into)
-    with zipfile.ZipFile(wheel_of(version)) as archive:
+    with zipfile.ZipFile(wheel_of(f"sglang=={version}")) as archive:
         names = [n for n in archive.namelist() if "/csrc/" in n or "/include/" in n]
         archive.extractall(into, [n for n in names if n.startswith("sglang/")])
         meta = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]

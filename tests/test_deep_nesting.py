@@ -113,7 +113,7 @@ def _raising(depth: int) -> str:
 @pytest.mark.parametrize("name", ["lint", "matrix", "apply"])
 def test_a_pool_that_is_too_deep(name: str, tmp_path: Path) -> None:
     fine = write_tree(tmp_path / "a", files(pools=_raising(30)))
-    assert _run(name, fine).exit_code == {"lint": 0, "matrix": 0, "apply": 0}[name]
+    assert _run(name, fine).exit_code == 0
     deep = write_tree(tmp_path / "b", files(pools=_raising(1500)))
     before = {p: p.read_bytes() for p in deep.rglob("*.py")}
     done = _run(name, deep)

@@ -162,7 +162,9 @@ class ClassTable:
         A class whose bases contradict each other (Python would refuse it) gets the
         depth-first order.
         """
-        return c3_order(qualname, self._bases_of, self._mro)
+        if qualname not in self._mro:
+            add_order(qualname, self._bases_of, self._mro)
+        return self._mro[qualname]
 
     def _bases_of(self, qualname: str) -> tuple[str, ...]:
         known = self.classes.get(qualname)
@@ -291,30 +293,27 @@ def bases_of(modules: Modules, module: Module, node: ast.ClassDef) -> tuple[str,
     return tuple(found)
 
 
-def c3_order(
+def add_order(
     qualname: str,
-    bases_of: Callable[[str], Sequence[str]],
+    find_bases: Callable[[str], Sequence[str]],
     orders: dict[str, tuple[str, ...]],
-) -> tuple[str, ...]:
-    """The C3 order of a class, the class first; `orders` are those known, and grows.
+) -> None:
+    """Add the C3 order of a class, and of its bases, to those that are known.
 
     Without recursion, as a tree may have a chain of any length. A cycle ends at the
     class that it comes back to.
     """
-    if qualname not in orders:
-        todo = [qualname]
-        while todo:
-            name = todo[-1]
-            orders.setdefault(name, (name,))
-            bases = bases_of(name)
-            new = next((base for base in bases if base not in orders), None)
-            if new is not None:
-                todo.append(new)
-                continue
-            merged = c3_merge([*(orders[base] for base in bases), bases])
-            orders[name] = (name, *merged)
-            todo.pop()
-    return orders[qualname]
+    todo: list[tuple[str, Sequence[str]]] = [(qualname, find_bases(qualname))]
+    while todo:
+        name, bases = todo[-1]
+        orders.setdefault(name, (name,))
+        new = next((base for base in bases if base not in orders), None)
+        if new is not None:
+            todo.append((new, find_bases(new)))
+            continue
+        merged = c3_merge([*(orders[base] for base in bases), bases])
+        orders[name] = (name, *merged)
+        todo.pop()
 
 
 def c3_merge(lists: Iterable[Iterable[str]]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kvcodemod.config import Names
-from kvcodemod.facts.classes import ClassTable, bases_of, c3_order
+from kvcodemod.facts.classes import ClassTable, add_order, bases_of
 from kvcodemod.facts.helpers import helper_files
 from kvcodemod.facts.modules import Function, Module, Modules
 from kvcodemod.facts.options import Options, located
@@ -249,7 +249,9 @@ class Program:
         """The C3 order of any class of the tree."""
         if qualname in self.table.classes:
             return self.table.mro(qualname)
-        return c3_order(qualname, self._bases_of, self._orders)
+        if qualname not in self._orders:
+            add_order(qualname, self._bases_of, self._orders)
+        return self._orders[qualname]
 
     def _bases_of(self, qualname: str) -> tuple[str, ...]:
         found = self.class_of(qualname)

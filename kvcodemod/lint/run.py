@@ -57,7 +57,8 @@ def run_rules(
         broken = reach.broken
         found, failed = ([], []) if broken else _run(rules, reach)
     except RecursionError:
-        return Result((), (too_deep(tree),), (), 0, 0, 0, (), (), {})
+        broken = (too_deep(tree),)
+        return Result((), broken, (), 0, 0, 0, parts=(), near=(), unparsable={})
     return Result(
         findings=in_order(found),
         broken=broken,
