@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kvcodemod.config import DEFAULT_NAMES, Names
-from kvcodemod.facts.bodies import Verdict
-from kvcodemod.facts.classes import ClassTable, pool_table
-from kvcodemod.facts.depth import too_deep
-from kvcodemod.facts.modules import Modules
-from kvcodemod.facts.roles import Role, roles
-from kvcodemod.facts.uses import uses_of
+from kvcodemod.facts.classes.roles import Role, roles
+from kvcodemod.facts.classes.table import ClassTable, pool_table
+from kvcodemod.facts.classes.uses import uses_of
+from kvcodemod.facts.syntax.bodies import Verdict
+from kvcodemod.facts.syntax.modules import Modules
+from kvcodemod.facts.syntax.nesting import too_deep
 from kvcodemod.tree.source import SourceError, SourceTree
 
 

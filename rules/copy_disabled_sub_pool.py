@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvcodemod.facts.flags import Unmovable
-from kvcodemod.facts.reach import Reach
+from kvcodemod.facts.paths.copy_flags import Unmovable
+from kvcodemod.facts.paths.reach import Reach
 from kvcodemod.findings import Finding, Step
 from kvcodemod.lint.evidence import classes_text, column_of, grouped, guard_steps
 from kvcodemod.lint.rule import Example, Rule

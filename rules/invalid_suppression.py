@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kvcodemod.facts.reach import Reach
+from kvcodemod.facts.paths.reach import Reach
 from kvcodemod.findings import Finding
 from kvcodemod.lint.rule import Rule
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvcodemod.facts.reach import Reach, Reached
+from kvcodemod.facts.paths.reach import Reach, Reached
 from kvcodemod.findings import Finding, Step
 from kvcodemod.lint.evidence import (
     best,

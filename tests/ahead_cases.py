@@ -16,7 +16,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from kvcodemod.cli import main
-from kvcodemod.facts.scan import Scan
+from kvcodemod.facts.prefilter.scan import Scan
 from kvcodemod.lint import session
 from kvcodemod.tree import ahead
 from kvcodemod.tree.ahead import Ahead

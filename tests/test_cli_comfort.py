@@ -49,7 +49,7 @@ def test_help_starts_without_what_is_heavy(argument: str, tmp_path: Path) -> Non
 def test_lint_starts_without_what_it_does_not_need(tree: Path) -> None:
     """The hook runs it on every commit; no terminal, no edit, no proof."""
     loaded = _loaded("lint", str(tree), "--no-cache", "--fail-on=never", cwd=tree)
-    assert "kvcodemod.facts.reach" in loaded
+    assert "kvcodemod.facts.paths.reach" in loaded
     assert loaded.isdisjoint({"libcst", "rich", "torch", "numpy", "yaml"})
 
 

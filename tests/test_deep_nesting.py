@@ -13,8 +13,8 @@ from lint_trees import POOLS, files
 from trees import write_tree
 
 from kvcodemod.cli import main, verify
-from kvcodemod.facts.classes import c3_merge
-from kvcodemod.facts.modules import parse, parse_annotation
+from kvcodemod.facts.classes.table import c3_merge
+from kvcodemod.facts.syntax.parsing import parse, parse_annotation
 
 HEAD = "from sglang.srt.mem_cache.pools import Odd\nclass Worker:\n"
 
@@ -137,7 +137,7 @@ def test_anywhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def recurse(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr("kvcodemod.facts.matter.Matter.__init__", recurse)
+    monkeypatch.setattr("kvcodemod.facts.paths.relevance.Relevance.__init__", recurse)
     done = _run("lint", write_tree(tmp_path, files()), "--no-cache")
     assert done.exit_code == 3
     assert "sglang: a chain of definitions is too long to follow" in done.stderr

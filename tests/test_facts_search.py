@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvcodemod.facts.bodies import walk_own
-from kvcodemod.facts.text import Text
-from kvcodemod.facts.words import WholeWords
+from kvcodemod.facts.prefilter.words import WholeWords
+from kvcodemod.facts.syntax.bodies import walk_own
+from kvcodemod.facts.syntax.text import Text
 
 WORDS = st.frozensets(st.text("abAB_1", min_size=1, max_size=9), min_size=1, max_size=6)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lint_trees import brief, files, find
 
-from kvcodemod.facts.options import contradict, options_of
+from kvcodemod.facts.conditions.options import contradict, options_of
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from releases import copy_of, pristine
 
 from kvcodemod.cli import main
 from kvcodemod.config import DEFAULT_NAMES
-from kvcodemod.facts.reach import Reach
-from kvcodemod.facts.unparsable import SMALL_FILE
+from kvcodemod.facts.paths.reach import Reach
+from kvcodemod.facts.prefilter.unparsable import SMALL_FILE
 from kvcodemod.findings import Finding
 from kvcodemod.lint.run import run_rules
 from kvcodemod.tree.locate import find_package

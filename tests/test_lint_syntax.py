@@ -11,7 +11,7 @@ from lint_trees import files
 from trees import write_tree
 
 from kvcodemod.cli import main
-from kvcodemod.facts import unparsable
+from kvcodemod.facts.prefilter import unparsable
 
 BROKEN = "x = 1\n\ndef broken(:\n    pass\n"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from kvcodemod.cli.common import USAGE, fail, package_of, path_argument
-from kvcodemod.facts.scan import Scan
+from kvcodemod.facts.prefilter.scan import Scan
 from kvcodemod.settings import (
     FORMATS,
     PATHS,

@@ -13,7 +13,7 @@ import click
 
 from kvcodemod.cli.common import FAILED, FOUND, USAGE, fail
 from kvcodemod.console import Piece, cache_folder, coloured, plain, wants_colour
-from kvcodemod.facts.scan import Scan
+from kvcodemod.facts.prefilter.scan import Scan
 from kvcodemod.lint import baseline as baselines
 from kvcodemod.lint.gate import Gated, accepted, fails, gate
 from kvcodemod.lint.registry import Registry, UnknownRulesError, load_rules

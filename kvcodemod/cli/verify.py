@@ -18,12 +18,12 @@ from kvcodemod.cli.common import (
     text_or_json,
 )
 from kvcodemod.config import Names
-from kvcodemod.facts.builds import Build
-from kvcodemod.facts.classes import pool_table
-from kvcodemod.facts.composite import Composites
-from kvcodemod.facts.depth import too_deep
-from kvcodemod.facts.family import family
-from kvcodemod.facts.modules import Modules
+from kvcodemod.facts.classes.table import pool_table
+from kvcodemod.facts.pools.builds import Build
+from kvcodemod.facts.pools.composites import Composites
+from kvcodemod.facts.pools.wrappers import family
+from kvcodemod.facts.syntax.modules import Modules
+from kvcodemod.facts.syntax.nesting import too_deep
 from kvcodemod.report.proof_json import render
 from kvcodemod.report.proof_text import ProofProgress, print_report
 from kvcodemod.tree.locate import Package

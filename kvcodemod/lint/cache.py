@@ -19,8 +19,8 @@ from pathlib import Path
 
 import kvcodemod
 from kvcodemod.config import Names
-from kvcodemod.facts.scan import Scan
-from kvcodemod.facts.unparsable import unparsable
+from kvcodemod.facts.prefilter.scan import Scan
+from kvcodemod.facts.prefilter.unparsable import unparsable
 from kvcodemod.findings import Finding, Step
 from kvcodemod.lint.rule import Rule
 from kvcodemod.lint.run import Result

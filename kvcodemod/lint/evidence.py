@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from kvcodemod.facts.reach import Reach, Reached
-from kvcodemod.facts.values import Guard
+from kvcodemod.facts.conditions.guards import Guard
+from kvcodemod.facts.paths.reach import Reach, Reached
 from kvcodemod.findings import Step
 
 _T = TypeVar("_T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kvcodemod.facts.reach import Reach
+from kvcodemod.facts.paths.reach import Reach
 from kvcodemod.findings import Finding, Severity
 
 

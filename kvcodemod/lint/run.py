@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kvcodemod.config import DEFAULT_NAMES, Names
-from kvcodemod.facts.depth import too_deep
-from kvcodemod.facts.reach import Reach
-from kvcodemod.facts.scan import Scan
+from kvcodemod.facts.paths.reach import Reach
+from kvcodemod.facts.prefilter.scan import Scan
+from kvcodemod.facts.syntax.nesting import too_deep
 from kvcodemod.findings import Finding, in_order
 from kvcodemod.lint.rule import Rule
 from kvcodemod.tree.source import SourceError, SourceTree

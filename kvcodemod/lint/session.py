@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvcodemod.config import DEFAULT_NAMES, Names
-from kvcodemod.facts.scan import Scan
-from kvcodemod.facts.unparsable import broken
+from kvcodemod.facts.prefilter.scan import Scan
+from kvcodemod.facts.prefilter.unparsable import broken
 from kvcodemod.lint.cache import Cache
 from kvcodemod.lint.registry import Registry
 from kvcodemod.lint.run import Result, run_rules

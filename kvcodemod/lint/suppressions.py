@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from kvcodemod.facts.scan import MARK
+from kvcodemod.facts.prefilter.scan import MARK
 from kvcodemod.findings import Finding, Step, in_order
 from kvcodemod.tree.source import SourceError, SourceTree
 

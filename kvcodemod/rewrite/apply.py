@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvcodemod.facts.depth import too_deep
-from kvcodemod.facts.modules import Modules
+from kvcodemod.facts.syntax.modules import Modules
+from kvcodemod.facts.syntax.nesting import too_deep
 from kvcodemod.rewrite.check import check_texts, check_tree
 from kvcodemod.rewrite.edits import Plan
 from kvcodemod.rewrite.engine import edit_text

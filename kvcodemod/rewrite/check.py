@@ -6,15 +6,10 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from kvcodemod.facts.classes import pool_table
-from kvcodemod.facts.composite import Composites
-from kvcodemod.facts.modules import (
-    Function,
-    Module,
-    Modules,
-    import_base,
-    lines_of,
-)
+from kvcodemod.facts.classes.table import pool_table
+from kvcodemod.facts.pools.composites import Composites
+from kvcodemod.facts.syntax.modules import Module, Modules, import_base
+from kvcodemod.facts.syntax.parsing import Function, lines_of
 from kvcodemod.rewrite.completeness import incomplete
 from kvcodemod.rewrite.edits import (
     AddMove,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 
 from kvcodemod.config import Names
-from kvcodemod.facts.builds import Composite
-from kvcodemod.facts.classes import ClassTable, Method
-from kvcodemod.facts.creation import creation_functions
-from kvcodemod.facts.inits import accepts
-from kvcodemod.facts.modules import dotted
-from kvcodemod.facts.moves import how_moved
-from kvcodemod.facts.scopes import assignments
+from kvcodemod.facts.classes.constructors import accepts
+from kvcodemod.facts.classes.table import ClassTable, Method
+from kvcodemod.facts.pools.buffers import creation_functions
+from kvcodemod.facts.pools.builds import Composite
+from kvcodemod.facts.pools.movers import how_moved
+from kvcodemod.facts.syntax.parsing import dotted
+from kvcodemod.facts.syntax.scopes import assignments
 from kvcodemod.rewrite.snippets import (
     OTHERS_ATTRIBUTE,
     PLAN_ATTRIBUTE,

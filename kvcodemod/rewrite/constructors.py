@@ -5,9 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from kvcodemod.facts.bodies import walk_own
-from kvcodemod.facts.classes import ClassTable, Method
-from kvcodemod.facts.inits import accepts, next_init, super_after, super_init
+from kvcodemod.facts.classes.constructors import (
+    accepts,
+    next_init,
+    super_after,
+    super_init,
+)
+from kvcodemod.facts.classes.table import ClassTable, Method
+from kvcodemod.facts.syntax.bodies import walk_own
 from kvcodemod.rewrite.edits import AddParameter, Edit, ForwardFlag
 from kvcodemod.rewrite.refusal import RefusedError
 

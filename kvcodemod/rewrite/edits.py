@@ -67,7 +67,7 @@ class SetUpShared(Edit):
 
 @dataclass(frozen=True)
 class AddMove(Edit):
-    """Give a class a move; `how` and `via` as in `facts.moves.Movability`."""
+    """Give a class a move; `how` and `via` as in `facts.pools.movers.Movability`."""
 
     how: str
     via: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from kvcodemod.facts.classes import ClassTable
-from kvcodemod.facts.modules import Module, imported
+from kvcodemod.facts.classes.table import ClassTable
+from kvcodemod.facts.syntax.modules import Module, imported
 from kvcodemod.kernels.source import injected_names, injected_source
 from kvcodemod.rewrite.edits import Edit, ExtendImport, InjectCheck, InjectKernel
 from kvcodemod.rewrite.refusal import RefusedError

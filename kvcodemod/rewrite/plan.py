@@ -6,11 +6,11 @@ reason, so that a tree is either rewritten as a whole or left alone.
 
 from __future__ import annotations
 
-from kvcodemod.facts.builds import Composite
-from kvcodemod.facts.classes import ClassTable, pool_table
-from kvcodemod.facts.composite import Composites
-from kvcodemod.facts.family import is_rewritten, rewritten
-from kvcodemod.facts.modules import Modules
+from kvcodemod.facts.classes.table import ClassTable, pool_table
+from kvcodemod.facts.pools.builds import Composite
+from kvcodemod.facts.pools.composites import Composites
+from kvcodemod.facts.pools.wrappers import is_rewritten, rewritten
+from kvcodemod.facts.syntax.modules import Modules
 from kvcodemod.rewrite.completeness import incomplete
 from kvcodemod.rewrite.constructors import symbol
 from kvcodemod.rewrite.edits import Edit, InjectCheck, Plan, Skipped

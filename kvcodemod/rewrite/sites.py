@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from kvcodemod.config import Names
-from kvcodemod.facts.bodies import walk_own
-from kvcodemod.facts.builds import Build, Composite
-from kvcodemod.facts.classes import ClassTable
-from kvcodemod.facts.composite import Composites
-from kvcodemod.facts.modules import Module, imported
+from kvcodemod.facts.classes.table import ClassTable
+from kvcodemod.facts.pools.builds import Build, Composite
+from kvcodemod.facts.pools.composites import Composites
+from kvcodemod.facts.syntax.bodies import walk_own
+from kvcodemod.facts.syntax.modules import Module, imported
 from kvcodemod.rewrite.constructors import plan_parameters
 from kvcodemod.rewrite.edits import Edit, PassFlag, Skipped
 from kvcodemod.rewrite.refusal import RefusedError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kvcodemod.facts.family import SUB_POOLS
+from kvcodemod.facts.pools.wrappers import SUB_POOLS
 
 WIDTH = 88
 PLAN_FUNCTION = "plan_kv_row_move"
@@ -45,7 +45,7 @@ def set_up_shared(sub_pools: Iterable[str], flag: str) -> str:
 def move(how: str, via: str, signature: str, args: tuple[str, ...]) -> str:
     """A method that moves the rows of a class, to stand at four columns.
 
-    `how` and `via` are those of `facts.moves.Movability`.
+    `how` and `via` are those of `facts.pools.movers.Movability`.
     """
     given = ", ".join(args)
     name = signature.removeprefix("def ").partition("(")[0]

@@ -11,8 +11,8 @@ import io
 import tokenize
 from collections.abc import Iterator, Sequence
 
-from kvcodemod.facts.bodies import walk_own, without_docstring
-from kvcodemod.facts.modules import Function, dotted
+from kvcodemod.facts.syntax.bodies import walk_own, without_docstring
+from kvcodemod.facts.syntax.parsing import Function, dotted
 from kvcodemod.rewrite.edits import (
     AddParameter,
     DelegateMove,

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kvcodemod.config import Names
-from kvcodemod.facts.builds import Composite, SubPool
-from kvcodemod.facts.classes import ClassTable, Method, Param
-from kvcodemod.facts.composite import Composites
-from kvcodemod.facts.creation import handed_out
-from kvcodemod.facts.moves import Movability, how_moved
-from kvcodemod.facts.ownership import unaccounted
+from kvcodemod.facts.classes.table import ClassTable, Method, Param
+from kvcodemod.facts.pools.buffers import handed_out
+from kvcodemod.facts.pools.builds import Composite, SubPool
+from kvcodemod.facts.pools.composites import Composites
+from kvcodemod.facts.pools.movers import Movability, how_moved
+from kvcodemod.facts.pools.ownership import unaccounted
 from kvcodemod.rewrite import snippets
 from kvcodemod.rewrite.constructors import (
     check_reaches_its_end,

@@ -1,0 +1,1 @@
+"""The class table: C3 order, constructors, signatures, uses, roles."""

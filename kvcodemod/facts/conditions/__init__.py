@@ -1,0 +1,1 @@
+"""What holds where a statement stands: options, type tests, handlers, refusals."""

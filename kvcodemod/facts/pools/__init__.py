@@ -1,0 +1,1 @@
+"""Composite pools: sub-pools, buffers, movers, ownership."""

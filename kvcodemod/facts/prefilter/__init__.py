@@ -1,0 +1,1 @@
+"""Which files can matter, told from their bytes before anything is parsed."""

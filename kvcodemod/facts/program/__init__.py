@@ -1,0 +1,1 @@
+"""The tree as one program: functions, classes, fields and arguments on demand."""

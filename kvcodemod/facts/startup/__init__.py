@@ -1,0 +1,1 @@
+"""How a class comes to be built and what start-up refuses."""
