@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -22,6 +23,44 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Assumption:
+    """Something that was not understood and has to hold; it stands at a place."""
+
+    text: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A server that reaches a finding: what differs from the defaults.
+
+    Attributes:
+        platform: `cuda`, `hip`, `npu`, `cpu`, ...
+        capability: the least compute capability that it needs (`10.0`), or None.
+        architecture: a model class's name as `config.json` has it, or None for any.
+        options: (`--flag`, value) in order; a switch that takes no value has "".
+        environment: (variable, value) that have to be set.
+        assumes: what was not understood; empty for an error.
+    """
+
+    platform: str
+    capability: str | None = None
+    architecture: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    assumes: tuple[Assumption, ...] = ()
+
+    @property
+    def command_line(self) -> str:
+        """The options as they are typed in a shell."""
+        return " ".join(
+            shlex.join((flag, value) if value else (flag,))
+            for flag, value in self.options
+        )
+
+
+@dataclass(frozen=True)
 class Finding:
     """One place that a person would edit.
 
@@ -32,6 +71,9 @@ class Finding:
         affected: qualified names of the classes that it hits, sorted.
         trace: from speculative decoding to the finding.
         guards: what keeps it from happening, where something does.
+        paths, family: the path sets that reach it and the receivers' family.
+        configuration: a server that reaches it, where one was searched for.
+        fixable: the recipe that mends it, or None.
         key: the code that it is about, for a fingerprint that survives line moves.
     """
 
@@ -51,6 +93,10 @@ class Finding:
     guards: tuple[Step, ...] = ()
     key: str = ""
     suppressed: str | None = field(default=None)
+    paths: tuple[str, ...] = ("spec-decode",)
+    family: str = "kv-pool"
+    configuration: Configuration | None = None
+    fixable: str | None = None
 
     @property
     def fingerprint(self) -> str:
