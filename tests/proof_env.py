@@ -14,8 +14,13 @@ from releases import cache_dir, copy_of, wheel_of
 
 from kvcodemod.verify.subject import CallSite, Wrapper
 
-OLDER = ("transformers==5.12.1", "huggingface-hub<2", "tokenizers==0.22.2")
-"""0.5.15 to 0.5.19 do not import with a current transformers."""
+OLDER = (
+    "transformers==5.12.1",
+    "huggingface-hub<2",
+    "tokenizers==0.22.2",
+    "kernels==0.14.1",
+)
+"""0.5.15 to 0.5.19 do not import with a current transformers, nor with its kernels."""
 
 GRAMMAR = ("xgrammar==0.2.1",)
 """0.5.16 to 0.5.20 import it, on the way to the pools or in a pool's writer."""
@@ -28,7 +33,7 @@ def extra_path(version: str) -> list[Path]:
         RuntimeError: the package index has them not, or cannot be reached.
     """
     number = int(version.split(".")[2])
-    found = [_installed("transformers-5.12.1", OLDER)] if number < 20 else []
+    found = [_installed("transformers-5.12.1-kernels-0.14.1", OLDER)] if number < 20 else []
     if 16 <= number <= 20:
         found.append(_installed("xgrammar-0.2.1", GRAMMAR))
     return found
