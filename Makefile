@@ -28,11 +28,12 @@ test: $(VENV)/.test
 	@echo "== running the tests: real SGLang releases are fetched on first use, about 20 minutes"
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
-# Lint, format and types, as the pre-commit hooks have them.
+# Lint, format, types and the direction of imports, as the pre-commit hooks have them.
 check: $(VENV)/.test
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "kvcodemod needs Python 3.10 or newer; name one: make PYTHON=python3.12")'
