@@ -33,7 +33,9 @@ def extra_path(version: str) -> list[Path]:
         RuntimeError: the package index has them not, or cannot be reached.
     """
     number = int(version.split(".")[2])
-    found = [_installed("transformers-5.12.1-kernels-0.14.1", OLDER)] if number < 20 else []
+    found = (
+        [_installed("transformers-5.12.1-kernels-0.14.1", OLDER)] if number < 20 else []
+    )
     if 16 <= number <= 20:
         found.append(_installed("xgrammar-0.2.1", GRAMMAR))
     return found
