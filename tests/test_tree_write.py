@@ -14,6 +14,7 @@ import pytest
 from apply_trees import KEYS, LAYERED, apply, shape, snapshot
 from tree_killer import NEW, OLD, PATHS, contents
 
+from kvcodemod.config import Names
 from kvcodemod.tree import write
 from kvcodemod.tree.locate import Package
 from kvcodemod.tree.write import WriteError, finish_pending, pending, write_all
@@ -344,7 +345,7 @@ def test_a_failed_proof_puts_everything_back(
     before = snapshot(package)
     seen = []
 
-    def prove(found: Package, python: Path | None) -> int:
+    def prove(found: Package, names: Names, python: Path | None) -> int:
         seen.append((found.root / KEYS).read_text())
         return 1
 

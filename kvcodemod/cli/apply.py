@@ -13,11 +13,14 @@ from kvcodemod.cli.common import (
     FAILED,
     FOUND,
     USAGE,
+    config_option,
     fail,
     package_of,
     path_argument,
+    settings_of,
     text_or_json,
 )
+from kvcodemod.config import Names
 from kvcodemod.report.apply_json import apply_json
 from kvcodemod.report.apply_text import apply_text
 from kvcodemod.rewrite.apply import Rewrite, patch_of, prepare, write
@@ -63,6 +66,7 @@ from kvcodemod.tree.write import WriteError, finish_pending, pending
     type=click.Path(path_type=Path),
     help="The Python that --verify imports SGLang with.",
 )
+@config_option
 @text_or_json
 def command(
     path: Path | None,
@@ -75,6 +79,7 @@ def command(
     pools: tuple[str, ...],
     verify: bool,
     python: Path | None,
+    config: Path | None,
     output_format: str,
 ) -> None:
     """Rewrite the SGLang at PATH so that its composite KV pools can move their rows.
@@ -86,14 +91,16 @@ def command(
         raise click.UsageError("--verify needs the tree written: not with a dry run")
     if diff and output_format == "json":
         raise click.UsageError("--diff prints a patch: not with --output-format json")
-    tree = SourceTree(package_of(path, installed))
+    package = package_of(path, installed)
+    names = settings_of(package, config).names
+    tree = SourceTree(package)
     try:
         if pending(tree.package):
             _finish(tree, dry)
-        rewrite = prepare(tree, Options(copy_flag, kernel, pools))
+        rewrite = prepare(tree, Options(copy_flag, kernel, pools, names))
         if patch is not None:
             patch.write_bytes(patch_of(tree, rewrite))
-        proof = _proof(tree, python) if verify else None
+        proof = _proof(tree, names, python) if verify else None
         written = dry or write(tree, rewrite, proof)
     except UnknownPoolError as error:
         fail(str(error), USAGE)
@@ -142,10 +149,10 @@ def _warn(tree: SourceTree) -> None:
         click.echo(f"kvcodemod: warning: {path}: {tree.unread[path]}", err=True)
 
 
-def _proof(tree: SourceTree, python: Path | None) -> Callable[[], bool]:
+def _proof(tree: SourceTree, names: Names, python: Path | None) -> Callable[[], bool]:
     def prove() -> bool:
         from kvcodemod.cli.verify import prove_package
 
-        return prove_package(tree.package, python) == CLEAN
+        return prove_package(tree.package, names, python) == CLEAN
 
     return prove

@@ -9,6 +9,7 @@ from typing import NoReturn, TypeVar
 
 import click
 
+from kvcodemod.settings import Settings, SettingsError, load_settings
 from kvcodemod.tree.locate import (
     NoPackageError,
     Package,
@@ -42,6 +43,31 @@ def text_or_json(function: _F) -> _F:
         default="text",
         show_default=True,
     )(function)
+
+
+def config_option(function: _F) -> _F:
+    """`--config FILE`."""
+    return click.option(
+        "--config",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Read the settings from this file.",
+    )(function)
+
+
+def settings_of(package: Package, config: Path | None) -> Settings:
+    """The settings for a tree; ends the program with code 2 if one is wrong."""
+    try:
+        return load_settings(package.root, config, known_rule)
+    except SettingsError as error:
+        fail(str(error), USAGE)
+
+
+def known_rule(name: str) -> bool:
+    """Whether a rule of this code or name is installed."""
+    from kvcodemod.lint.registry import load_rules
+
+    return load_rules().knows(name)
 
 
 def package_of(path: Path | None, installed: bool) -> Package:

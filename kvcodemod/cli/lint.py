@@ -7,15 +7,14 @@ from pathlib import Path
 
 import click
 
-from kvcodemod.cli.common import USAGE, fail, package_of, path_argument
-from kvcodemod.facts.prefilter.scan import Scan
-from kvcodemod.settings import (
-    FORMATS,
-    PATHS,
-    THRESHOLDS,
-    SettingsError,
-    load_settings,
+from kvcodemod.cli.common import (
+    config_option,
+    package_of,
+    path_argument,
+    settings_of,
 )
+from kvcodemod.facts.prefilter.scan import Scan
+from kvcodemod.settings import FORMATS, PATHS, THRESHOLDS
 from kvcodemod.tree.source import SourceTree
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -62,12 +61,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="When to exit 1. [default: error]",
 )
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
-@click.option(
-    "--config",
-    type=_FILE,
-    metavar="FILE",
-    help="Read the settings from this file.",
-)
+@config_option
 def command(
     path: Path | None,
     installed: bool,
@@ -91,17 +85,14 @@ def command(
     if write_baseline and baseline and write_baseline != baseline:
         raise click.UsageError("--write-baseline is the baseline: not with another one")
     package = package_of(path, installed)
-    try:
-        settings = load_settings(package.root, config, _known).with_options(
-            select=select,
-            ignore=ignore,
-            paths=paths,
-            baseline=write_baseline or baseline,
-            output_format=output_format,
-            fail_on=fail_on,
-        )
-    except SettingsError as error:
-        fail(str(error), USAGE)
+    settings = settings_of(package, config).with_options(
+        select=select,
+        ignore=ignore,
+        paths=paths,
+        baseline=write_baseline or baseline,
+        output_format=output_format,
+        fail_on=fail_on,
+    )
     scan = Scan(SourceTree(package), settings.names, hashed=not no_cache)
     with closing(scan):
         # the analysis and the rules are imported while the scan goes on
@@ -117,9 +108,3 @@ def command(
             cached=not no_cache,
         )
         run(scan, wanted)
-
-
-def _known(name: str) -> bool:
-    from kvcodemod.lint.registry import load_rules
-
-    return load_rules().knows(name)

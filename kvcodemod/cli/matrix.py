@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from kvcodemod.cli.common import FAILED, USAGE, fail, package_of, path_argument
+from kvcodemod.cli.common import (
+    FAILED,
+    USAGE,
+    config_option,
+    fail,
+    package_of,
+    path_argument,
+    settings_of,
+)
 from kvcodemod.matrix import build_matrix
 from kvcodemod.report import matrix_json, matrix_text
 from kvcodemod.tree.source import SourceTree
@@ -30,15 +38,23 @@ _FORMATS = {
 @click.option(
     "--output-format", type=click.Choice(list(_FORMATS)), default="text", show_default=1
 )
+@config_option
 def command(
-    path: Path | None, installed: bool, methods: tuple[str, ...], output_format: str
+    path: Path | None,
+    installed: bool,
+    methods: tuple[str, ...],
+    output_format: str,
+    config: Path | None,
 ) -> None:
     """Show which pool class implements, refuses or lacks which method, and where."""
-    tree = SourceTree(package_of(path, installed))
-    matrix = build_matrix(tree, methods)
+    package = package_of(path, installed)
+    names = settings_of(package, config).names
+    tree = SourceTree(package)
+    matrix = build_matrix(tree, methods, names)
     if matrix.broken:
         words = "\n".join(f"  {error}" for error in matrix.broken)
         fail(f"these files may define pools and cannot be read:\n{words}", FAILED)
     if not matrix.rows:
-        fail(f"no pool class (a subclass of KVCache) in {tree.package.root}", USAGE)
+        bases = ", ".join(names.pool_bases)
+        fail(f"no pool class (a subclass of {bases}) in {package.root}", USAGE)
     click.echo(_FORMATS[output_format](matrix), nl=False)

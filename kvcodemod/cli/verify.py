@@ -12,9 +12,11 @@ from kvcodemod.cli.common import (
     CLEAN,
     FAILED,
     FOUND,
+    config_option,
     fail,
     package_of,
     path_argument,
+    settings_of,
     text_or_json,
 )
 from kvcodemod.config import Names
@@ -59,6 +61,7 @@ from kvcodemod.verify.subject import CallSite, Wrapper
     show_default=True,
     help="Seconds for the whole proof.",
 )
+@config_option
 @text_or_json
 def command(
     path: Path | None,
@@ -67,6 +70,7 @@ def command(
     device: str,
     long_permutations: bool,
     timeout: float,
+    config: Path | None,
     output_format: str,
 ) -> None:
     """Build every wrapper of the SGLang at PATH, move rows, compare every buffer.
@@ -75,7 +79,8 @@ def command(
     could not be checked.
     """
     package = package_of(path, installed)
-    report = _prove(package, python, device, timeout, long_permutations)
+    names = settings_of(package, config).names
+    report = _prove(package, names, python, device, timeout, long_permutations)
     if output_format == "json":
         click.echo(render(report))
     else:
@@ -83,22 +88,23 @@ def command(
     sys.exit(_code(report))
 
 
-def prove_package(package: Package, python: Path | None) -> int:
+def prove_package(package: Package, names: Names, python: Path | None) -> int:
     """The proof as `apply --verify` runs it, told on stderr; gives the exit code."""
-    report = _prove(package, python, "auto", TIMEOUT, False)
+    report = _prove(package, names, python, "auto", TIMEOUT, False)
     print_report(report, Console(stderr=True))
     return _code(report)
 
 
 def _prove(
     package: Package,
+    names: Names,
     python: Path | None,
     device: str,
     timeout: float,
     long_permutations: bool,
 ) -> ProofReport:
     try:
-        wrappers = _wrappers(SourceTree(package))
+        wrappers = _wrappers(SourceTree(package), names)
     except SourceError as error:
         fail(str(error), FAILED)
     with ProofProgress(Console(stderr=True)) as progress:
@@ -113,15 +119,14 @@ def _prove(
         )
 
 
-def _wrappers(tree: SourceTree) -> list[Wrapper]:
+def _wrappers(tree: SourceTree, names: Names) -> list[Wrapper]:
     try:
-        return _found(tree)
+        return _found(tree, names)
     except RecursionError:
         raise too_deep(tree) from None
 
 
-def _found(tree: SourceTree) -> list[Wrapper]:
-    names = Names()
+def _found(tree: SourceTree, names: Names) -> list[Wrapper]:
     table, pools = pool_table(Modules(tree), names)
     if table.broken:
         raise table.broken[0]
