@@ -146,7 +146,7 @@ def test_anywhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_proof_of_what_is_too_deep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def recurse(_: object) -> None:
+    def recurse(*_: object) -> None:
         raise RecursionError
 
     monkeypatch.setattr(verify, "_found", recurse)
