@@ -25,6 +25,21 @@ class Names:
         carrier_files: files whose classes carry an allocator along, so that their
             methods are followed on the way.
         startup_files: where combinations of options are refused before serving.
+        settings_class: the class whose fields are the options of a server, and
+        settings_folders: folders of `startup_files` whose classes' fields are, too, and
+        startup_methods: the methods that resolve and check them, in order.
+        model_option: the option that names the model; it is never one without weights.
+        draft_model_option: the one that names the draft model, where there is one.
+        algorithm_option: the option that names the algorithm, and
+        width_options: those that say how many drafts a step keeps, and
+        worker_factory: the method that names the class which runs the algorithm.
+        algorithm_words: what fields and parameters that hold the algorithm are called.
+        platforms: what servers run on, as `is_cuda` and the like have it, and
+        platform_packages: `package=platform` for packages that are on one only.
+        foreign_platforms: those that only code outside the tree runs on, and
+        device_functions: functions that return the name of its device.
+        device_option: the option that names it, where nobody else does.
+        architecture_endings: how the classes of models end that a server can run.
         path_words: how identifiers begin that name an option of speculative decoding.
         flag: the constructor parameter that makes a pool able to move its rows.
         move: the method speculative decoding calls to move accepted rows.
@@ -50,6 +65,36 @@ class Names:
     helper_folders: tuple[str, ...] = ("srt/mem_cache/",)
     carrier_files: tuple[str, ...] = ("srt/managers/schedule_batch.py",)
     startup_files: tuple[str, ...] = ("srt/arg_groups/", "srt/server_args.py")
+    settings_class: str = "ServerArgs"
+    settings_folders: tuple[str, ...] = ("srt/arg_groups/fields/",)
+    startup_methods: tuple[str, ...] = (
+        "__post_init__",
+        "resolve_once",
+        "check_server_args",
+    )
+    model_option: str = "model_path"
+    draft_model_option: str = "speculative_draft_model_path"
+    algorithm_option: str = "speculative_algorithm"
+    width_options: tuple[str, ...] = (
+        "speculative_eagle_topk",
+        "speculative_ngram_max_bfs_breadth",
+    )
+    algorithm_words: tuple[str, ...] = ("spec_algorithm",)
+    worker_factory: str = "create_worker"
+    platforms: tuple[str, ...] = ("cuda", "hip", "npu", "xpu", "hpu", "mps", "cpu")
+    platform_packages: tuple[str, ...] = (
+        "torch_npu=npu",
+        "mlx=mps",
+        "habana_frameworks=hpu",
+    )
+    foreign_platforms: tuple[str, ...] = ("out_of_tree",)
+    device_functions: tuple[str, ...] = ("get_device",)
+    device_option: str = "device"
+    architecture_endings: tuple[str, ...] = (
+        "ForCausalLM",
+        "ForConditionalGeneration",
+        "Model",
+    )
     path_words: tuple[str, ...] = ("spec", "speculative")
     flag: str = "enable_kv_cache_copy"
     move: str = "move_kv_cache"

@@ -1,0 +1,1 @@
+"""Which servers start: options, their values, and what start-up makes of them."""
