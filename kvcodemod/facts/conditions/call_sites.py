@@ -27,14 +27,19 @@ _CATCHES_MISSING = frozenset({"AttributeError", "Exception", "BaseException"})
 _SIMPLE = frozenset({ast.Expr, ast.Assign, ast.AugAssign, ast.Return})
 
 
+Tests = tuple[tuple[ast.expr, bool], ...]
+"""Conditions in the order in which they are asked, with how each came out."""
+
+
 @dataclass(frozen=True, eq=False)
 class Site:
-    """One call, what holds there and the handlers around it."""
+    """One call, what holds there, the handlers around it and the tests before it."""
 
     call: ast.Call
     facts: Facts
     options: Options
     handlers: tuple[Guard, ...]
+    tests: Tests = ()
 
 
 @dataclass(frozen=True)
@@ -42,11 +47,17 @@ class _Here:
     facts: Facts = ()
     options: Options = ()
     handlers: tuple[Guard, ...] = ()
+    tests: Tests = ()
 
-    def also(self, facts: Facts, options: Options) -> _Here:
-        if not facts and not options:
+    def also(self, facts: Facts, options: Options, tests: Tests = ()) -> _Here:
+        if not facts and not options and not tests:
             return self
-        return _Here((*self.facts, *facts), (*self.options, *options), self.handlers)
+        return _Here(
+            (*self.facts, *facts),
+            (*self.options, *options),
+            self.handlers,
+            (*self.tests, *tests),
+        )
 
 
 def call_sites(
@@ -58,17 +69,36 @@ def call_sites(
     return walk.found
 
 
+def tests_before(body: Sequence[ast.stmt], name: str, line: int) -> Tests | None:
+    """The tests before a name, or an attribute of it, on a line; None if not there."""
+    walk = _Walk(Conditions("", str, {}), "", name)
+    walk.block(body, _Here())
+    return next((tests for node, tests in walk.named if node.lineno == line), None)
+
+
+def tests_of_values(body: Sequence[ast.stmt]) -> dict[int, Tests]:
+    """For each assigned or returned expression, by identity: the tests before it."""
+    walk = _Walk(Conditions("", str, {}), "")
+    walk.block(body, _Here())
+    return walk.values
+
+
 class _Walk:
-    def __init__(self, conditions: Conditions, path: str) -> None:
+    def __init__(self, conditions: Conditions, path: str, name: str = "") -> None:
         self.conditions = conditions
         self.path = path
+        self.name = name
+        self.named: list[tuple[ast.expr, Tests]] = []
         self.found: list[Site] = []
+        self.values: dict[int, Tests] = {}
 
     def block(self, body: Sequence[ast.stmt], here: _Here) -> None:
         for statement in body:
             self.statement(statement, here)
             if statement.__class__ in TELLING:
-                here = here.also(self._after(statement), passed(statement))
+                here = here.also(
+                    self._after(statement), passed(statement), tests_passed(statement)
+                )
 
     def _after(self, statement: ast.stmt) -> Facts:
         """What is known about receivers once a statement has been passed."""
@@ -83,6 +113,8 @@ class _Walk:
         return ()
 
     def statement(self, node: ast.stmt, here: _Here) -> None:
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.Return) and node.value:
+            self.values[id(node.value)] = here.tests
         if node.__class__ in _SIMPLE:
             for child in children(node):
                 self.expression(child, here)
@@ -119,6 +151,10 @@ class _Walk:
 
     def expression(self, node: ast.AST, here: _Here) -> None:
         kind = node.__class__
+        if self.name and isinstance(node, ast.Name | ast.Attribute):
+            said = node.id if isinstance(node, ast.Name) else node.attr
+            if said == self.name:
+                self.named.append((node, here.tests))
         if kind is ast.Name or kind is ast.Constant:
             return
         if isinstance(node, ast.BoolOp):
@@ -134,14 +170,19 @@ class _Walk:
             self.expression(node.orelse, no)
             return
         if isinstance(node, ast.Call):
-            self.found.append(Site(node, here.facts, here.options, here.handlers))
+            self.found.append(
+                Site(node, here.facts, here.options, here.handlers, here.tests)
+            )
         for child in children(node):
             self.expression(child, here)
 
     def _branches(self, test: ast.expr, here: _Here) -> tuple[_Here, _Here]:
         true, false = self.conditions.both(test)
         when, unless = options_of(test)
-        return here.also(true, when), here.also(false, unless)
+        return (
+            here.also(true, when, ((test, True),)),
+            here.also(false, unless, ((test, False),)),
+        )
 
     def _handlers(self, node: ast.Try) -> Iterator[Guard]:
         for handler in node.handlers:
@@ -158,6 +199,18 @@ class _Walk:
                 continue  # it goes on to the caller after all
             text = f"except {', '.join(names)}"
             yield Guard("handler", self.path, handler.lineno, text)
+
+
+def tests_passed(statement: ast.stmt) -> Tests:
+    """What a statement has asked once it has been passed, and how it came out."""
+    if isinstance(statement, ast.Assert):
+        return ((statement.test, True),)
+    if isinstance(statement, ast.If):
+        if leaves(statement.body):
+            return ((statement.test, False),)
+        if statement.orelse and leaves(statement.orelse):
+            return ((statement.test, True),)
+    return ()
 
 
 def catches(guard: Guard, error: str) -> bool:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 from kvcodemod.config import Names
 from kvcodemod.facts.classes.signatures import given_options, mismatch
 from kvcodemod.facts.classes.table import Method
-from kvcodemod.facts.conditions.options import contradict
+from kvcodemod.facts.conditions.call_sites import Tests, tests_before
+from kvcodemod.facts.conditions.options import Options, contradict
 from kvcodemod.facts.conditions.refusals import Refusal, refusals_of
+from kvcodemod.facts.configurations.world import Place
 from kvcodemod.facts.paths.call_graph import Chains, PoolCall
+from kvcodemod.facts.paths.configured import Configured, Judgement, Question
 from kvcodemod.facts.paths.copy_flags import Flags, Unmovable
 from kvcodemod.facts.paths.intended_classes import IntendedClasses
 from kvcodemod.facts.paths.shared_helpers import SharedHelpers
-from kvcodemod.facts.paths.shortest_chains import Chain, Hop, ShortestChains
+from kvcodemod.facts.paths.shortest_chains import Allowed, Chain, Hop, ShortestChains
 from kvcodemod.facts.prefilter.scan import Scan
-from kvcodemod.facts.program.program import Program
+from kvcodemod.facts.program.program import Code, Program
 from kvcodemod.facts.startup.guards import Startup
 from kvcodemod.tree.source import SourceError, SourceTree
 
@@ -37,6 +40,7 @@ class Reached:
         method: what the class gets, or None where it has no such method.
         refusals: the conditions of the refusals that can happen, where it has some.
         problem: for a signature, what does not fit.
+        judged: the server that gets there, where the tree says what servers there are.
     """
 
     kind: Literal["raises", "missing", "signature"]
@@ -46,19 +50,39 @@ class Reached:
     chain: Chain
     refusals: tuple[Refusal, ...] = ()
     problem: str = ""
+    judged: Judgement = field(default_factory=Judgement)
+
+
+@dataclass(frozen=True, eq=False)
+class Excluded:
+    """A call that a class would not survive, if any server got there with it."""
+
+    kind: str
+    call: PoolCall
+    cls: str
+    facts: tuple[Place, ...]
 
 
 class Reach:
     """Everything that the rules ask about a tree."""
 
     def __init__(
-        self, tree: SourceTree, names: Names, scan: Scan | None = None
+        self,
+        tree: SourceTree,
+        names: Names,
+        scan: Scan | None = None,
+        only: tuple[str, str] | None = None,
     ) -> None:
-        """Nothing is parsed yet; `scan` is one of the tree that is under way."""
+        """Nothing is parsed yet; `scan` is one of the tree that is under way.
+
+        With `only`, a class's bare name and a method, nothing else is looked into.
+        """
+        self.only = only
         self.tree = tree
         self._scan = scan
         self.names = names
         self._lines: dict[str, list[str]] = {}
+        self.excluded: list[Excluded] = []
 
     @cached_property
     def program(self) -> Program:
@@ -88,6 +112,8 @@ class Reach:
         families.prune()
         for call in self.chains.every_call():
             for cls, guard in call.held:
+                if self.only not in (None, (cls.rpartition(".")[2], call.method)):
+                    continue
                 found = self._outcome(call, cls)
                 if found is None or not families.plausible(call, cls, found[0], guard):
                     continue
@@ -103,7 +129,57 @@ class Reach:
                 chain = ways.shortest(call, cls, _ERRORS[kind], cases, options)
                 if chain is None:
                     continue
-                yield Reached(kind, call, cls, method, chain, refusals, problem)
+                asked = self._question(call, cls, kind, method, refusals, options)
+                judged = self.configured.judge(asked)
+                if judged.facts:
+                    self.excluded.append(Excluded(kind, call, cls, judged.facts))
+                    continue
+                chain = judged.chain or chain
+                yield Reached(kind, call, cls, method, chain, refusals, problem, judged)
+
+    def _question(
+        self,
+        call: PoolCall,
+        cls: str,
+        kind: str,
+        method: Method | None,
+        refusals: tuple[Refusal, ...],
+        options: Options,
+    ) -> Question:
+        cases = tuple(refusal.options for refusal in refusals) or ((),)
+        inside: list[tuple[Code, Tests]] = []
+        code = self.program.method(cls, call.method) if method else None
+        for refusal in refusals if code is not None else ():
+            assert code is not None
+            tests = tests_before(code.node.body, "NotImplementedError", refusal.line)
+            inside.append((code, tests or ()))
+
+        def leads(allowed: Allowed) -> Chain | None:
+            error = _ERRORS[kind]
+            return self.ways.shortest(call, cls, error, cases, options, allowed)
+
+        return Question(call, cls, tuple(inside), leads)
+
+    @property
+    def also_near(self) -> frozenset[str]:
+        """The files that the search for servers has looked into, if there was one."""
+        if "configured" not in self.__dict__:
+            return frozenset()
+        return self.configured.servers.modules.read
+
+    @property
+    def also_parts(self) -> tuple[str, ...]:
+        """Pieces of text one of which stands in any other file that could matter."""
+        if "configured" not in self.__dict__:
+            return ()
+        folders = (f.strip("/").replace("/", ".") for f in self.names.entry_folders)
+        asked = self.chains.receivers.built.asked
+        return (*folders, *(f"{name}(" for name in sorted(asked)))
+
+    @cached_property
+    def configured(self) -> Configured:
+        """Which servers get where."""
+        return Configured(self.chains)
 
     def _outcome(
         self, call: PoolCall, cls: str

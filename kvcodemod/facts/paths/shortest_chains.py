@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from kvcodemod.facts.conditions.call_sites import catches
+from kvcodemod.facts.conditions.call_sites import Site, catches
 from kvcodemod.facts.conditions.guards import Guard
 from kvcodemod.facts.conditions.options import Options, contradict
 from kvcodemod.facts.paths.call_graph import Chains, Edge, PoolCall
@@ -19,6 +20,9 @@ Tracked = tuple[str, frozenset[str]] | None
 """The parameter that a class must have come through, and the classes that fit."""
 
 Cases = tuple[Options, ...]
+
+Allowed = Callable[[Code, Site], bool]
+"""Whether a server comes to a call in a function."""
 
 State = tuple[tuple[str, int], Tracked]
 
@@ -40,11 +44,13 @@ class Chain:
     Attributes:
         start: the line on which the first hop's function begins.
         guards: what keeps the class from coming this way, if anything does.
+        sites: the calls themselves, each with the function that it stands in.
     """
 
     start: int
     hops: tuple[Hop, ...]
     guards: tuple[Guard, ...]
+    sites: tuple[tuple[Code, Site], ...] = field(default=(), compare=False)
 
 
 class ShortestChains:
@@ -65,6 +71,7 @@ class ShortestChains:
         error: str,
         cases: Cases = ((),),
         options: Options = (),
+        allowed: Allowed | None = None,
     ) -> Chain | None:
         """The shortest way for a class; one without guards if there is any.
 
@@ -74,7 +81,10 @@ class ShortestChains:
             error: what the call raises; a handler for it on the way is a guard.
             cases: options one set of which has to hold all the way.
             options: what is known about the receiver.
+            allowed: what the server that is looked at gets to; without it, all.
         """
+        if allowed is not None and not allowed(call.code, call.site):
+            return None
         cases = tuple(
             (*case, *more) for case in cases for more in self.chains.cases(call, cls)
         )
@@ -82,9 +92,11 @@ class ShortestChains:
         excluded = dict(call.held).get(cls)
         if excluded is not None:
             own.append(excluded)
-        found = None if own else self._search(call, cls, error, cases, options, False)
+        found = None
+        if not own:
+            found = self._search(call, cls, error, cases, options, False, allowed)
         if found is None:
-            found = self._search(call, cls, error, cases, options, True)
+            found = self._search(call, cls, error, cases, options, True, allowed)
         if found is None:
             return None
         guards = [g for edge in found for g in edge.site.handlers if catches(g, error)]
@@ -99,6 +111,7 @@ class ShortestChains:
         cases: Cases,
         options: Options,
         guarded: bool,
+        allowed: Allowed | None,
     ) -> list[Edge] | None:
         """Breadth first to an entry that no other entry calls, or else to any."""
         start = (call.code.key, self._receiver(call, cls))
@@ -119,6 +132,9 @@ class ShortestChains:
                         return edges
                     other = other or state
             for edge in self.chains.into(code):
+                if allowed is not None and not allowed(edge.caller, edge.site):
+                    reached_top = True
+                    continue
                 if not guarded and any(catches(g, error) for g in edge.site.handlers):
                     reached_top = True
                     continue
@@ -204,7 +220,13 @@ class ShortestChains:
         code = call.code
         hops.append(Hop(code.path, call.call.lineno, code.symbol, call.method))
         first = edges[0].caller if edges else code
-        return Chain(first.node.lineno, tuple(hops), tuple(dict.fromkeys(guards)))
+        sites = [*((edge.caller, edge.site) for edge in edges), (code, call.site)]
+        return Chain(
+            first.node.lineno,
+            tuple(hops),
+            tuple(dict.fromkeys(guards)),
+            tuple(sites),
+        )
 
 
 def _edges(came: dict[State, tuple[Edge, State] | None], state: State) -> list[Edge]:

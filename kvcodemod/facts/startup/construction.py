@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from kvcodemod.facts.classes.constructors import next_init, super_init
 from kvcodemod.facts.classes.table import Method
 from kvcodemod.facts.classes.uses import Use
-from kvcodemod.facts.conditions.call_sites import call_sites
+from kvcodemod.facts.conditions.call_sites import Site, call_sites
 from kvcodemod.facts.conditions.options import (
     Option,
     Options,
@@ -43,6 +43,8 @@ class Built:
         """Nothing is read yet."""
         self.program = program
         self.implied = Implied(program)
+        self.asked: set[str] = set()
+        """The names of which every call in the tree was asked for."""
         self._codes: dict[str, list[Code]] = {}
         self._ways: dict[str, tuple[Way, ...]] = {}
         self._needs: dict[str, Options] = {}
@@ -64,7 +66,7 @@ class Built:
 
     def ruled_out(self, cls: str, options: Options) -> bool:
         """The same as `impossible`, with all that the options imply."""
-        ways = self._uses(cls)
+        ways = self.uses(cls)
         return bool(ways) and all(
             self.implied.contradictory(
                 self.program.function(use.function) if use.function else None,
@@ -96,12 +98,12 @@ class Built:
                     (*use.options, *above.options),
                     (use.function, *above.through) if use.function else (),
                 )
-                for use in self._uses(cls)
+                for use in self.uses(cls)
                 for above in self._above(use.function, _UP)
             )
         return self._ways[cls]
 
-    def _uses(self, cls: str) -> list[Use]:
+    def uses(self, cls: str) -> list[Use]:
         """Where the class is built; inside other pools only if it is nowhere else."""
         uses = [u for u in self.program.uses if u.name == cls and u.owner != cls]
         return [u for u in uses if u.owner not in self.program.members] or uses
@@ -160,9 +162,9 @@ class Built:
 
     def _calls_of(self, function: str) -> Iterator[tuple[str, Way]]:
         found = list(self._direct_calls(function))
-        yield from found or self._indirect_calls(function)
+        yield from found or ((name, Way(())) for name in self.makers_for(function))
 
-    def _indirect_calls(self, function: str) -> Iterator[tuple[str, Way]]:
+    def makers_for(self, function: str) -> Iterator[str]:
         """For a function kept in a table: where the object it is handed is made."""
         code = self.program.function(function)
         if code is None or code.owner:
@@ -175,7 +177,7 @@ class Built:
             for other in outer_functions(self.program, code.module):
                 called = self.program.text(code.module).called_in(*span(other.node))
                 if other.qualname != function and name in called:
-                    yield other.qualname, Way(())
+                    yield other.qualname
 
     @cached_property
     def _users(self) -> list[str]:
@@ -183,10 +185,18 @@ class Built:
         return sorted({use.path for use in self.program.uses})
 
     def _direct_calls(self, function: str) -> Iterator[tuple[str, Way]]:
+        for code, site in self.calls_of(function):
+            tested = self._tested(site.facts)
+            yield code.qualname, Way((*site.options, *tested))
+
+    def calls_of(
+        self, function: str, everywhere: bool = False
+    ) -> Iterator[tuple[Code, Site]]:
+        """The calls of a function in the files that use pools, by its bare name."""
         bare = function.rpartition(".")[2]
-        for path in self._users:
-            module = self.program.modules.get(path)
-            if bare not in self.program.text(module).called:
+        for path in self._callers_of(bare) if everywhere else self._users:
+            module = self.program.modules.try_get(path)
+            if module is None or bare not in self.program.text(module).called:
                 continue
             lines = self.program.text(module).lines_of(f"{bare}(")
             for code in self._functions(path):
@@ -203,8 +213,14 @@ class Built:
                 for site in call_sites(code.node.body, conditions, path):
                     name = dotted(site.call.func) or ""
                     if name.rpartition(".")[2] == bare:
-                        tested = self._tested(site.facts)
-                        yield code.qualname, Way((*site.options, *tested))
+                        yield code, site
+
+    def _callers_of(self, bare: str) -> list[str]:
+        """The files of a server in which a name is called."""
+        self.asked.add(bare)
+        tests = self.program.names.test_folders
+        found = self.program.tree.containing((f"{bare}(".encode(),))
+        return [p for p in found if not any(f"/{folder}" in p for folder in tests)]
 
     def _tested(self, facts: Facts) -> Options:
         """The options that a type test implies: those of the classes that pass it."""

@@ -136,6 +136,11 @@ class Modules:
             raise found
         return found
 
+    @property
+    def read(self) -> frozenset[str]:
+        """The files that have been asked for so far."""
+        return frozenset(self._modules)
+
     def named(self, name: str) -> Module | None:
         """The module of a dotted name, or None where the tree has no readable one."""
         path = self._paths.get(name)
