@@ -61,6 +61,22 @@ class Configuration:
 
 
 @dataclass(frozen=True)
+class Excluded:
+    """A call that would fail, and what keeps every server from it.
+
+    Attributes:
+        rule: the code of the rule that it would be a finding of.
+        symbol: `Class.method`; `affected` is the class's qualified name.
+        facts: what excludes the servers, one for each kind of them.
+    """
+
+    rule: str
+    symbol: str
+    affected: str
+    facts: tuple[Assumption, ...]
+
+
+@dataclass(frozen=True)
 class Finding:
     """One place that a person would edit.
 

@@ -10,9 +10,12 @@ from kvcodemod.lint.evidence import (
     best,
     classes_text,
     column_of,
+    configuration,
     definition,
+    doubts,
     grouped,
     guard_steps,
+    hit,
     short,
     trace,
 )
@@ -41,15 +44,16 @@ def _finding(reach: Reach, group: list[Reached]) -> Finding:
     shown = best(group)
     method = shown.method
     assert method is not None
-    affected = tuple(sorted({r.cls for r in group}))
+    affected = tuple(sorted({r.cls for r in hit(group)}))
     guards = guard_steps(shown.chain.guards)
+    unsure = bool(guards or doubts(shown))
     name = f"{short(method.owner)}.{method.name}"
     where = shown.chain.hops[-1]
     return Finding(
         rule=RULE.code,
         name=RULE.name,
-        severity="warning" if guards else "error",
-        confidence="medium" if guards else "high",
+        severity="warning" if unsure else "error",
+        confidence="medium" if unsure else "high",
         message=(
             f"`{name}` does not accept the call in `{where.symbol}`: {shown.problem} "
             f"({classes_text(affected)})"
@@ -69,6 +73,7 @@ def _finding(reach: Reach, group: list[Reached]) -> Finding:
             "passes, as its siblings have them."
         ),
         guards=guards,
+        configuration=configuration(reach, shown),
         key=f"{method.owner}.{method.name}",
     )
 

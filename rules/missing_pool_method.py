@@ -10,8 +10,11 @@ from kvcodemod.lint.evidence import (
     best,
     classes_text,
     column_of,
+    configuration,
+    doubts,
     grouped,
     guard_steps,
+    hit,
     trace,
 )
 from kvcodemod.lint.rule import Example, Rule
@@ -42,15 +45,16 @@ def _finding(reach: Reach, group: list[Reached]) -> Finding:
     shown = best(group)
     home = reach.program.table.classes[reach.home(shown)]
     method = shown.call.method
-    affected = tuple(sorted({r.cls for r in group}))
+    affected = tuple(sorted({r.cls for r in hit(group)}))
     guards = guard_steps(shown.chain.guards)
+    unsure = bool(guards or doubts(shown))
     verb = "have" if len(affected) > 1 else "has"
     where = shown.chain.hops[-1]
     return Finding(
         rule=RULE.code,
         name=RULE.name,
-        severity="warning" if guards else "error",
-        confidence="medium" if guards else "high",
+        severity="warning" if unsure else "error",
+        confidence="medium" if unsure else "high",
         message=(
             f"{classes_text(affected)} {verb} no `{method}`, "
             "and speculative decoding calls it"
@@ -80,6 +84,7 @@ def _finding(reach: Reach, group: list[Reached]) -> Finding:
             "start-up, where the user still sees it."
         ),
         guards=guards,
+        configuration=configuration(reach, shown),
         key=f"{home.qualname} {method}",
     )
 

@@ -10,9 +10,12 @@ from kvcodemod.lint.evidence import (
     best,
     classes_text,
     column_of,
+    configuration,
     definition,
+    doubts,
     grouped,
     guard_steps,
+    hit,
     short,
     trace,
 )
@@ -75,9 +78,11 @@ def _finding(reach: Reach, group: list[Reached]) -> Finding:
     shown = best(group)
     method = shown.method
     assert method is not None
-    affected = tuple(sorted({r.cls for r in group}))
+    affected = tuple(sorted({r.cls for r in hit(group)}))
     conditional = method.verdict == "raises-conditionally"
     guards = guard_steps(shown.chain.guards)
+    told = shown.judged.witness is not None
+    unsure = bool(guards or doubts(shown) or (conditional and not told))
     name = f"{short(method.owner)}.{method.name}"
     condition = _condition(shown) if conditional else ""
     message = f"`{name}` raises NotImplementedError" + (
@@ -92,8 +97,8 @@ def _finding(reach: Reach, group: list[Reached]) -> Finding:
     return Finding(
         rule=RULE.code,
         name=RULE.name,
-        severity="warning" if guards or conditional else "error",
-        confidence="medium" if guards or conditional else "high",
+        severity="warning" if unsure else "error",
+        confidence="medium" if unsure else "high",
         message=message,
         path=method.path,
         line=method.line,
@@ -104,6 +109,7 @@ def _finding(reach: Reach, group: list[Reached]) -> Finding:
         reason=_reason(shown, affected),
         fix=_fix(reach, shown, name),
         guards=guards,
+        configuration=configuration(reach, shown),
         key=f"{method.owner}.{method.name}",
     )
 
@@ -155,8 +161,9 @@ RULE = Rule(
         "A call on a path that starts in speculative decoding reaches a method, its "
         "own or an inherited one, that raises NotImplementedError on a pool or an "
         "allocator that a server can hold. Where it raises on some paths only, the "
-        "finding is a warning that names the condition; where something keeps the "
-        "class away, a warning that shows the guard."
+        "finding names the condition. The server that gets there is named, too; where "
+        "that hangs on something that is not understood, or a guard stands before the "
+        "call, the finding is a warning that says so."
     ),
     why=(
         "The server starts, serves, and stops in the middle of a batch: the method is "

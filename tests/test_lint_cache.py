@@ -162,8 +162,10 @@ def test_other_rules_are_another_run(tmp_path: Path, runs: list[int]) -> None:
         lambda text: text.replace('"line": ', '"line": "x'),
         lambda text: text.replace('"findings": [', '"findings": [1, '),
         lambda text: text.replace('"trace"', '"tracing"'),
+        lambda text: text.replace('"configuration": ', '"configuration": 3, "was": '),
+        lambda text: text.replace('"excluded": [', '"excluded": [1, '),
         lambda text: text.replace('"files": {', '"files": 3, "was": {'),
-        lambda text: text.replace('"format": 1', '"format": 999'),
+        lambda text: text.replace('"format": 2', '"format": 999'),
     ],
 )
 def test_a_damaged_cache_is_no_cache(

@@ -16,17 +16,18 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import kvcodemod
 from kvcodemod.config import Names
 from kvcodemod.facts.prefilter.scan import Scan
 from kvcodemod.facts.prefilter.unparsable import unparsable
-from kvcodemod.findings import Finding, Step
+from kvcodemod.findings import Assumption, Configuration, Excluded, Finding, Step
 from kvcodemod.lint.rule import Rule
 from kvcodemod.lint.run import Result
 from kvcodemod.tree.source import digest
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Cache:
@@ -152,6 +153,7 @@ def _as_data(result: Result) -> dict[str, object]:
         "entries": result.entries,
         "entry_files": result.entry_files,
         "unparsable": result.unparsable,
+        "excluded": [asdict(item) for item in result.excluded],
     }
 
 
@@ -174,6 +176,39 @@ def _result(data: dict[str, object]) -> Result:
         parts=(),
         near=(),
         unparsable={str(p): str(m) for p, m in messages.items()},
+        excluded=tuple(_excluded(item) for item in _list(data["excluded"])),
+    )
+
+
+def _excluded(item: dict[str, object]) -> Excluded:
+    rule, symbol, affected = (str(item[n]) for n in ("rule", "symbol", "affected"))
+    return Excluded(rule, symbol, affected, _assumptions(item["facts"]))
+
+
+def _assumptions(value: object) -> tuple[Assumption, ...]:
+    return tuple(
+        Assumption(str(a["text"]), str(a["path"]), int(str(a["line"])))
+        for a in _list(value)
+    )
+
+
+def _configuration(item: object) -> Configuration | None:
+    if item is None:
+        return None
+    if not isinstance(item, dict):
+        raise TypeError
+    capability, model = item["capability"], item["architecture"]
+    pairs = {
+        name: tuple((str(k), str(v)) for k, v in item[name])
+        for name in ("options", "environment")
+    }
+    return Configuration(
+        platform=str(item["platform"]),
+        capability=None if capability is None else str(capability),
+        architecture=None if model is None else str(model),
+        options=pairs["options"],
+        environment=pairs["environment"],
+        assumes=_assumptions(item["assumes"]),
     )
 
 
@@ -192,10 +227,11 @@ def _finding(item: dict[str, object]) -> Finding:
             Step(str(s["path"]), int(s["line"]), str(s["symbol"]), str(s["note"]))
             for s in _list(item[name])
         )
+    values["configuration"] = _configuration(item["configuration"])
     return Finding(**values)  # type: ignore[arg-type]
 
 
-def _list(value: object) -> list[dict[str, str]]:
+def _list(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise TypeError
     return value

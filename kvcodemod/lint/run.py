@@ -9,7 +9,8 @@ from kvcodemod.config import DEFAULT_NAMES, Names
 from kvcodemod.facts.paths.reach import Reach
 from kvcodemod.facts.prefilter.scan import Scan
 from kvcodemod.facts.syntax.nesting import too_deep
-from kvcodemod.findings import Finding, in_order
+from kvcodemod.findings import Excluded, Finding, in_order
+from kvcodemod.lint.evidence import excluded
 from kvcodemod.lint.rule import Rule
 from kvcodemod.tree.source import SourceError, SourceTree
 
@@ -27,6 +28,7 @@ class Result:
         entry_files: how many files there are in those folders.
         parts: pieces of text one of which stands in every file that names a pool;
         near: these files, and some others.
+        excluded: what would be a finding, if any server got there.
         unparsable: file -> a message, for files that have no say and do not parse, as
             far as they were looked at.
     """
@@ -40,6 +42,7 @@ class Result:
     parts: tuple[str, ...]
     near: tuple[str, ...]
     unparsable: dict[str, str]
+    excluded: tuple[Excluded, ...] = ()
 
 
 def run_rules(
@@ -52,6 +55,7 @@ def run_rules(
 
     A rule that raises is named in `failed` and does not take the others with it.
     """
+    rules = tuple(rules)
     reach = Reach(tree, names, scan)
     try:
         broken = reach.broken
@@ -69,10 +73,17 @@ def run_rules(
             path.partition("/")[2].startswith(names.entry_folders)
             for path in tree.paths
         ),
-        parts=reach.program.parts,
-        near=tuple(sorted(reach.program.near)),
+        parts=(*reach.program.parts, *reach.also_parts),
+        near=tuple(sorted({*reach.program.near, *reach.also_near})),
         unparsable=scan.unparsable if scan and not broken else {},
+        excluded=_excluded(rules, reach) if not broken and not failed else (),
     )
+
+
+def _excluded(rules: Iterable[Rule], reach: Reach) -> tuple[Excluded, ...]:
+    """What no server gets to, of what the rules look for."""
+    codes = {rule.code for rule in rules}
+    return tuple(item for item in excluded(reach) if item.rule in codes)
 
 
 def _run(rules: Iterable[Rule], reach: Reach) -> tuple[list[Finding], list[str]]:

@@ -12,7 +12,7 @@ from kvcodemod.lint.cache import Cache
 from kvcodemod.lint.registry import Registry
 from kvcodemod.lint.run import Result, run_rules
 from kvcodemod.tree.locate import Package
-from kvcodemod.tree.source import SourceTree
+from kvcodemod.tree.source import SourceError, SourceTree
 
 
 class NothingToLintError(Exception):
@@ -53,9 +53,7 @@ def lint(
         if cache and not result.failed:
             cache.write(result)
     if not result.pools and not result.broken:
-        roots = tuple(f"class {name}".encode() for name in names.pool_bases)
-        errors = broken(tree, tree.containing(roots))
-        result = replace(result, broken=tuple(errors))
+        result = replace(result, broken=unread_pools(tree, names))
     if not result.broken:
         _say_if_empty(tree.package, result, names)
     warnings = [f"rule not loaded: {problem}" for problem in registry.broken]
@@ -64,6 +62,12 @@ def lint(
     if not rules:
         warnings.append("no rule is selected: nothing is checked")
     return Outcome(result, tree, tuple(warnings))
+
+
+def unread_pools(tree: SourceTree, names: Names) -> tuple[SourceError, ...]:
+    """The files that may define pools and cannot be parsed, of a tree without any."""
+    roots = tuple(f"class {name}".encode() for name in names.pool_bases)
+    return tuple(broken(tree, tree.containing(roots)))
 
 
 def _say_if_empty(package: Package, result: Result, names: Names) -> None:
