@@ -21,6 +21,7 @@ from kvcodemod import __version__
 _COMMANDS = {
     "apply": "Rewrite the tree so that composite KV pools can move their rows.",
     "lint": "Flag pool methods that speculative decoding calls and that do not exist.",
+    "why": "Say which server gets to a method of a class, or what keeps all from it.",
     "verify": "Prove a tree: build its pools, move rows, compare every buffer.",
     "matrix": "Show which pool implements which method.",
     "explain": "Say what a rule finds, why that is bad and how to mend it.",

@@ -45,6 +45,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--show-suppressed", is_flag=True, help="Also list findings that do not count."
 )
+@click.option(
+    "--show-excluded",
+    is_flag=True,
+    help="Also list what no server gets to, with the facts that exclude it.",
+)
 @click.option("--output-format", type=click.Choice(FORMATS), help="[default: full]")
 @click.option(
     "--output",
@@ -72,6 +77,7 @@ def command(
     write_baseline: Path | None,
     accept_new: bool,
     show_suppressed: bool,
+    show_excluded: bool,
     output_format: str | None,
     output: Path | None,
     statistics: bool,
@@ -103,6 +109,7 @@ def command(
             update=write_baseline is not None,
             accept_new=accept_new,
             show_suppressed=show_suppressed,
+            show_excluded=show_excluded,
             statistics=statistics,
             output=output,
             cached=not no_cache,

@@ -47,6 +47,7 @@ class Run:
     update: bool
     accept_new: bool
     show_suppressed: bool
+    show_excluded: bool
     statistics: bool
     output: Path | None
     cached: bool
@@ -84,6 +85,8 @@ def run(scan: Scan, wanted: Run) -> None:
         entries=result.entries,
         suppressed=gated.suppressed,
         show_suppressed=wanted.show_suppressed,
+        excluded=result.excluded,
+        show_excluded=wanted.show_excluded,
         stale=gated.stale,
         rules=registry.selected(settings.select, settings.ignore),
         fail_on=settings.fail_on,

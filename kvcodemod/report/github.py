@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from kvcodemod.console import Piece, clean
 from kvcodemod.findings import Finding
-from kvcodemod.report.lint_view import View
+from kvcodemod.report.lint_view import View, server_words
 
 SHOWN = 10
 """Annotations of one severity that GitHub shows for a step."""
@@ -75,6 +75,7 @@ def _command(finding: Finding, prefix: str) -> str:
     if len(finding.trace) > 1:
         parts.append(f"path: {' -> '.join(_steps(finding))}")
     parts += [f"guard: {g.path}:{g.line}: {g.note}" for g in finding.guards]
+    parts += server_words(finding)
     parts += [part for part in (finding.reason, finding.fix) if part]
     return f"::{finding.severity} {text}::{_data(chr(10).join(parts))}"
 

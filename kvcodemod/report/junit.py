@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from kvcodemod.console import Piece
 from kvcodemod.findings import Finding
 from kvcodemod.lint.gate import fails
-from kvcodemod.report.lint_view import View
+from kvcodemod.report.lint_view import View, server_words
 
 # what XML 1.0 cannot hold, not even escaped (production 2, Char)
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -74,6 +74,7 @@ def _words(finding: Finding) -> str:
     ]
     lines += [f"  {s.path}:{s.line} {s.symbol}: {s.note}" for s in finding.trace]
     lines += [f"  guard: {s.path}:{s.line} {s.note}" for s in finding.guards]
+    lines += [f"  {words}" for words in server_words(finding)]
     lines += [part for part in (finding.reason, finding.fix) if part]
     return _legal("\n".join(lines))
 

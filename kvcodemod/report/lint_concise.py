@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kvcodemod.console import Piece, clean
 from kvcodemod.findings import Finding
-from kvcodemod.report.lint_view import View
+from kvcodemod.report.lint_view import View, server
 
 
 def render(view: View) -> Iterator[Piece]:
@@ -21,4 +21,5 @@ def _line(finding: Finding) -> Iterator[Piece]:
     yield (f"{finding.severity}[{finding.rule}]", style)
     guard = f" (guarded: {finding.guards[0].note})" if finding.guards else ""
     why = f" (suppressed: {finding.suppressed})" if finding.suppressed else ""
-    yield (f" {clean(finding.message + guard + why)}\n", "")
+    on = f" [{server(finding.configuration)}]" if finding.configuration else ""
+    yield (f" {clean(finding.message + on + guard + why)}\n", "")

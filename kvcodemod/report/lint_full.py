@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kvcodemod.console import Piece, clean
 from kvcodemod.findings import Finding, Step
-from kvcodemod.report.lint_view import View
+from kvcodemod.report.lint_view import View, server
 
 _EDGE = "blue"
 
@@ -17,6 +17,8 @@ def render(view: View) -> Iterator[Piece]:
         yield from _finding(finding, view)
         yield ("\n", "")
     yield (f"{view.summary()}\n", "bold")
+    if view.show_excluded:
+        yield from _excluded(view)
     if view.findings:
         rules = ", ".join(view.by_rule)
         yield (f"`kvcodemod explain CODE` tells more about {rules}\n", "")
@@ -45,8 +47,12 @@ def _finding(finding: Finding, view: View) -> Iterator[Piece]:
         yield (f"{pad} = ", _EDGE)
         yield ("guard", "bold")
         yield (f": {step.path}:{step.line}: {clean(step.note)}\n", "")
+    said = finding.configuration
+    assumes = said.assumes if said else ()
     notes = [
         ("suppressed", finding.suppressed or ""),
+        ("server", server(said) if said else ""),
+        *(("if", f"{a.text} ({a.path}:{a.line})") for a in assumes),
         ("affects", ", ".join(finding.affected)),
         ("why", finding.reason),
         ("help", finding.fix or ""),
@@ -56,6 +62,19 @@ def _finding(finding: Finding, view: View) -> Iterator[Piece]:
             yield (f"{pad} = ", _EDGE)
             yield (name, "bold")
             yield (f": {clean(text)}\n", "")
+
+
+def _excluded(view: View) -> Iterator[Piece]:
+    """What would be a finding, and what keeps every server from it."""
+    count = len(view.excluded)
+    word = "call" if count == 1 else "calls"
+    yield (f"\nno server gets to {count} {word} that would fail\n", "bold")
+    for item in view.excluded:
+        yield (f"{item.rule} ", "")
+        yield (f"{clean(item.symbol)}\n", "bold")
+        for fact in item.facts:
+            yield (f"    {fact.path}:{fact.line}: ", "")
+            yield (f"{clean(fact.text)}\n", "")
 
 
 def _excerpt(step: Step, view: View, width: int, style: str) -> Iterator[Piece]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from kvcodemod.console import Piece
-from kvcodemod.findings import Finding
+from kvcodemod.findings import Configuration, Finding
 from kvcodemod.report.lint_view import View
 
 
@@ -17,6 +17,7 @@ def render(view: View) -> Iterator[Piece]:
         "schema_version": 1,
         "sglang_version": view.version,
         "findings": [as_data(finding) for finding in view.shown],
+        **({"excluded": _excluded(view)} if view.show_excluded else {}),
         "summary": {
             "errors": view.errors,
             "warnings": view.warnings,
@@ -28,6 +29,25 @@ def render(view: View) -> Iterator[Piece]:
         },
     }
     yield (json.dumps(data, indent=2) + "\n", "")
+
+
+def _excluded(view: View) -> list[dict[str, object]]:
+    return [asdict(item) for item in view.excluded]
+
+
+def configuration_data(said: Configuration | None) -> dict[str, object] | None:
+    """A server as plain data."""
+    if said is None:
+        return None
+    return {
+        "platform": said.platform or None,
+        "capability": said.capability,
+        "architecture": said.architecture,
+        "options": {flag: value or True for flag, value in said.options},
+        "environment": dict(said.environment),
+        "command_line": said.command_line,
+        "assumes": [asdict(item) for item in said.assumes],
+    }
 
 
 def as_data(finding: Finding) -> dict[str, object]:
@@ -42,6 +62,7 @@ def as_data(finding: Finding) -> dict[str, object]:
         "line": finding.line,
         "column": finding.column,
         "symbol": finding.symbol,
+        "configuration": configuration_data(finding.configuration),
         "affected": list(finding.affected),
         "trace": [asdict(step) for step in finding.trace],
         "guards": [asdict(step) for step in finding.guards],

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvcodemod.findings import Finding, in_order
+from kvcodemod.findings import Configuration, Excluded, Finding, in_order
 from kvcodemod.lint.baseline import Entry
 from kvcodemod.lint.rule import Rule
 from kvcodemod.tree.source import SourceError, SourceTree
@@ -28,6 +28,24 @@ def lines_of(tree: SourceTree) -> Callable[[str, int], str]:
     return line
 
 
+def server(configuration: Configuration) -> str:
+    """A server in a line: the command line, the platform, the model."""
+    said = configuration.command_line or "the defaults"
+    on = [configuration.platform] if configuration.platform else []
+    if configuration.architecture:
+        on.append(configuration.architecture)
+    return f"{said} ({', '.join(on)})" if on else said
+
+
+def server_words(finding: Finding) -> list[str]:
+    """The server that reaches a finding, and what has to hold besides."""
+    said = finding.configuration
+    if said is None:
+        return []
+    assumes = (f"if: {a.text} ({a.path}:{a.line})" for a in said.assumes)
+    return [f"server: {server(said)}", *assumes]
+
+
 @dataclass(frozen=True)
 class View:
     """A run as a report sees it.
@@ -38,6 +56,7 @@ class View:
         version: of SGLang.
         pools, entries: how much was looked at.
         suppressed: findings that do not count, and `show_suppressed`.
+        excluded: what no server gets to, and `show_excluded`.
         stale: entries of the baseline that nothing answers to.
         rules: those that ran.
         fail_on: from which severity on the run fails.
@@ -52,6 +71,8 @@ class View:
     entries: int
     suppressed: tuple[Finding, ...] = ()
     show_suppressed: bool = False
+    excluded: tuple[Excluded, ...] = ()
+    show_excluded: bool = False
     stale: tuple[Entry, ...] = ()
     rules: tuple[Rule, ...] = ()
     fail_on: str = "error"

@@ -13,7 +13,8 @@ from kvcodemod.console import Piece
 from kvcodemod.findings import Finding, Step
 from kvcodemod.lint.baseline import ACCEPTED
 from kvcodemod.lint.rule import Rule
-from kvcodemod.report.lint_view import View
+from kvcodemod.report.lint_json import configuration_data
+from kvcodemod.report.lint_view import View, server_words
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 BASE = "%SRCROOT%"
@@ -88,7 +89,12 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(
     finding: Finding, index: dict[str, int], prefix: str, occurrence: int
 ) -> dict[str, Any]:
-    parts = (finding.message, finding.reason, finding.fix)
+    parts = (
+        finding.message,
+        *server_words(finding),
+        finding.reason,
+        finding.fix,
+    )
     place: dict[str, Any] = {
         "physicalLocation": _physical(
             prefix, finding.path, finding.line, finding.column
@@ -111,6 +117,7 @@ def _result(
         "properties": {
             "confidence": finding.confidence,
             "affected": list(finding.affected),
+            "configuration": configuration_data(finding.configuration),
         },
     }
     if finding.rule in index:
